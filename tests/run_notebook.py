@@ -16,6 +16,7 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 CELL_TIMEOUT = 120.0
@@ -65,4 +66,7 @@ def output_text(output: Any) -> str:
 
 
 if __name__ == "__main__":
-    execute(Path(sys.argv[1]), show=True)
+    try:
+        execute(Path(sys.argv[1]), show=True)
+    except CellExecutionError as error:
+        sys.exit(str(error))

@@ -1,0 +1,96 @@
+"""For every test: nothing of the user's Jupyter gets in, nothing is left behind, what cannot run says why."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import leaks
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep kernels to this environment: no kernelspec, profile or start-up file of the user's home."""
+    home = tmp_path_factory.mktemp("jupyter")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("JUPYTER_PATH", raising=False)
+        patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
+        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
+            patch.setenv(name, str(home / name.lower()))
+        yield
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test that passed but left a process, a descriptor, a name in /dev/shm or a thread."""
+    kept = {kind for mark in request.node.iter_markers("may_keep") for kind in mark.args}
+    earlier = leaks.Holdings.now()
+    yield
+    if request.node.stash.get(FAILED, False):
+        return  # its traceback holds the locals of every frame
+    left = leaks.leftovers(earlier, [kind for kind in leaks.KINDS if kind not in kept])
+    if left:
+        pytest.fail("left behind by this test:\n  " + "\n  ".join(left), pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        item.stash[FAILED] = True
+    return report
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    reasons = {"browser": why_no_browser(), "gpu": why_no_gpu()}
+    for item in items:
+        for marker, reason in reasons.items():
+            if reason and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def why_no_browser() -> str | None:
+    """Return what a test that drives a browser lacks here, or None."""
+    for module in ("playwright", "jupyterlab"):
+        if importlib.util.find_spec(module) is None:
+            return f"{module} is not installed in this environment"
+    if shutil.which("chromium") is None:
+        return "there is no chromium here"
+    return None
+
+
+def why_no_gpu() -> str | None:
+    """Return what a test on a real GPU lacks here, or None."""
+    if not Path("/dev/nvidiactl").exists():
+        return "there is no NVIDIA GPU here"
+    if importlib.util.find_spec("cupy") is None:
+        return "CuPy is not installed in this environment"
+    return None
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Return the path of the browser for Playwright's `executable_path`."""
+    return shutil.which("chromium") or ""
+
+
+@pytest.fixture
+def clean_environment() -> dict[str, str]:
+    """Return the variables for a process that must not notice that pytest started it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+
+
+@pytest.fixture(scope="session")
+def python() -> str:
+    """Return this environment's interpreter."""
+    return sys.executable
