@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
-import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -82,15 +80,3 @@ def why_no_gpu() -> str | None:
 def chromium() -> str:
     """Return the path of the browser for Playwright's `executable_path`."""
     return shutil.which("chromium") or ""
-
-
-@pytest.fixture
-def clean_environment() -> dict[str, str]:
-    """Return the variables for a process that must not notice that pytest started it."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-
-
-@pytest.fixture(scope="session")
-def python() -> str:
-    """Return this environment's interpreter."""
-    return sys.executable
