@@ -92,6 +92,7 @@ class Environment:
         foreign = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "JUPYTER_PATH", "JUPYTER_CONFIG_PATH"}
         kept = {name: value for name, value in os.environ.items() if name not in foreign}
         home = self.path / "var" / "jupyter"
+        home.mkdir(parents=True, exist_ok=True)
         return kept | {
             "PATH": f"{self.python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "VIRTUAL_ENV": str(self.path),

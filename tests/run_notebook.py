@@ -36,6 +36,7 @@ def execute(path: Path, *, show: bool = False) -> Any:
         notebook,
         kernel_name="python3",
         timeout=CELL_TIMEOUT,
+        extra_arguments=["--log-level=ERROR"],  # ipykernel 7 warns that it listens on plain TCP
         resources={"metadata": {"path": str(path.parent)}},
         **options,
     )
