@@ -1,0 +1,16 @@
+"""The notebook edge: a cell in N ranks, their output under it, a table of them while they run.
+
+    extension   what `%load_ext nbmp` does
+    magics      `%%mpspawn` and `%mpspawn`, on top of `nbmp.launch`
+    arguments   the magic's options
+    cells       which cell a source file is, and where a magic's body stands in it
+    source      a cell's body compiled for the ranks          (launching process)
+    body        a compiled body, run                          (rank)
+    inrank      IPython in a rank: display, input, the shell  (rank)
+    frontend    what the core asks of the place that launches
+    output      lines and displays of ranks, under the cell that launched them
+    monitor     the table of ranks, kept up to date by one thread
+    render      a snapshot as HTML
+
+Nothing here is imported by the core but by text; `body` imports without IPython, `monitor` lives without
+ipywidgets."""

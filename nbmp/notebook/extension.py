@@ -1,0 +1,40 @@
+"""`%load_ext nbmp`: the magics, and a table of the ranks at each launch."""
+
+from typing import Any
+
+from nbmp.notebook import monitor
+from nbmp.notebook.magics import MpspawnMagics
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add `%%mpspawn` to this shell and show a table of the ranks at every launch from now on."""
+    shell.register_magics(MpspawnMagics)
+    transformers = _transformers(shell)
+    if with_a_body not in transformers:
+        transformers.append(with_a_body)
+        shell.events.register("post_run_cell", monitor.settle)
+    monitor.enable()
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take all of that back. Ranks that run are not touched."""
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("mpspawn", None)
+    transformers = _transformers(shell)
+    if with_a_body in transformers:
+        transformers.remove(with_a_body)
+        shell.events.unregister("post_run_cell", monitor.settle)
+    monitor.disable()
+
+
+def with_a_body(lines: list[str]) -> list[str]:
+    """Give a lone `%%mpspawn` line a blank body: IPython refuses a cell magic without one before the magic is
+    asked."""
+    if len(lines) == 1 and lines[0].split(maxsplit=1)[:1] == ["%%mpspawn"]:
+        return [*lines, "\n"]
+    return lines
+
+
+def _transformers(shell: Any) -> list[Any]:
+    found: list[Any] = shell.input_transformer_manager.cleanup_transforms
+    return found

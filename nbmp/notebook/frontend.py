@@ -1,0 +1,44 @@
+"""The notebook as the place that launches ranks: what the core asks for, answered with IPython."""
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbmp.launch.frontends import Sink
+from nbmp.notebook import cells, monitor, output
+
+if TYPE_CHECKING:
+    from nbmp.launch.context import ProcessContext
+
+
+class NotebookFrontend:
+    """An IPython shell: a kernel or a terminal. One object per launch."""
+
+    rank_setup: str | None = "nbmp.notebook.inrank:install"
+    stops_ranks_at_exit = True
+
+    def __init__(self, shell: Any):
+        self._shell = shell
+        self._watched = threading.Event()
+
+    def sink(self) -> Sink:
+        return output.sink_here(self._shell, self._watched)
+
+    def watch(self, context: "ProcessContext") -> None:
+        # Whatever goes wrong with a picture of the ranks, they run on.
+        try:
+            with suppress(Exception):
+                monitor.watch(self._shell, context)
+        finally:
+            self._watched.set()
+
+    def cell_name(self, filename: str) -> str | None:
+        return cells.cell_name(self._shell, filename)
+
+
+def current() -> NotebookFrontend | None:
+    """Return the front end of the shell that is alive in this process, None without one."""
+    shell: Any = InteractiveShell._instance
+    return NotebookFrontend(shell) if shell is not None else None
