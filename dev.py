@@ -157,11 +157,14 @@ def ready(environment: Environment) -> Environment:
 
 
 def create(environment: Environment) -> None:
-    """Make an empty environment, with pip unless there is uv."""
-    interpreter, path = environment.interpreter, environment.path
-    if uv := shutil.which("uv"):
-        run(uv, "venv", "--clear", "--python", interpreter, path)
-    elif attempt(interpreter, "-m", "venv", "--clear", path) != 0:
+    """Make an empty environment."""
+    uv = shutil.which("uv")
+    if not uv or attempt(uv, "venv", "--clear", "--python", environment.interpreter, environment.path) != 0:
+        create_with_pip(environment.interpreter, environment.path)
+
+
+def create_with_pip(interpreter: str, path: Path) -> None:
+    if attempt(interpreter, "-m", "venv", "--clear", path) != 0:
         create_without_ensurepip(interpreter, path)
 
 
@@ -174,7 +177,7 @@ def create_without_ensurepip(interpreter: str, path: Path) -> None:
     run(interpreter, "-m", "venv", "--clear", "--without-pip", path)
     if attempt(interpreter, "-m", "pip", "--python", path / "bin" / "python", "install", "pip") == 0:
         return
-    packages = ("apt-get", "install", "-y", "--no-install-recommends", "python3-venv")
+    packages = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", "python3-venv")
     if can_apt_get() and as_root("apt-get", "update") and as_root(*packages):
         run(interpreter, "-m", "venv", "--clear", path)
         return
@@ -183,11 +186,14 @@ def create_without_ensurepip(interpreter: str, path: Path) -> None:
 
 
 def install(environment: Environment, *requirements: str) -> None:
-    if uv := shutil.which("uv"):
-        run(uv, "pip", "install", "--quiet", "--python", environment.python, *requirements)
+    """Install with uv; where there is none, or it fails where pip is set up to work, with pip."""
+    uv = shutil.which("uv")
+    system_certificates = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}  # new and old name
+    arguments = ("pip", "install", "--quiet", "--python", environment.python, *requirements)
+    if uv and attempt(uv, *arguments, env=system_certificates) == 0:
         return
-    if answer(environment.python, "import pip") is None:
-        create(environment)  # uv made it, and uv is gone
+    if answer(environment.python, "import pip") is None:  # uv made it
+        create_with_pip(environment.interpreter, environment.path)
     run(environment.python, "-m", "pip", "install", "--quiet", *requirements)
 
 
