@@ -189,8 +189,8 @@ def install(environment: Environment, *requirements: str) -> None:
     """Install with uv; where there is none, or it fails where pip is set up to work, with pip."""
     uv = shutil.which("uv")
     system_certificates = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}  # new and old name
-    arguments = ("pip", "install", "--quiet", "--python", environment.python, *requirements)
-    if uv and attempt(uv, *arguments, env=system_certificates) == 0:
+    options = ("--quiet", "--python", str(environment.python))
+    if uv and attempt(uv, "pip", "install", *options, *requirements, env=system_certificates) == 0:
         return
     if answer(environment.python, "import pip") is None:  # uv made it
         create_with_pip(environment.interpreter, environment.path)

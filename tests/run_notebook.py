@@ -70,4 +70,4 @@ if __name__ == "__main__":
     try:
         execute(Path(sys.argv[1]), show=True)
     except CellExecutionError as error:
-        sys.exit(str(error))
+        sys.exit(f"{sys.argv[1]}: a cell raised {error.ename}: {error.evalue}")
