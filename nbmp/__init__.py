@@ -1,0 +1,86 @@
+"""nbmp: torch.multiprocessing for NumPy arrays, Jupyter-first.
+
+    %load_ext nbmp          then  %%mpspawn -n 4  runs a cell in four ranks
+    import nbmp as mp       and the functions below
+
+    start       start_processes, spawn, launch, ProcessContext, SpawnContext, default_start_method
+    arrays      share_memory, zeros, ones, empty, full, is_shared
+    errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
+
+What lives where: `launch` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitor` takes
+snapshots, `notebook` is what a notebook sees. Names are loaded when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nbmp.errors import CannotTravelError as CannotTravelError
+    from nbmp.errors import LaunchTimeoutError as LaunchTimeoutError
+    from nbmp.errors import ProcessException as ProcessException
+    from nbmp.errors import ProcessExitedException as ProcessExitedException
+    from nbmp.errors import ProcessRaisedException as ProcessRaisedException
+    from nbmp.errors import SharedMemoryError as SharedMemoryError
+    from nbmp.errors import StartError as StartError
+    from nbmp.errors import StdinError as StdinError
+    from nbmp.errors import UnsupportedPlatformError as UnsupportedPlatformError
+    from nbmp.launch.context import ProcessContext as ProcessContext
+    from nbmp.launch.context import SpawnContext as SpawnContext
+    from nbmp.launch.default_method import default_start_method as default_start_method
+    from nbmp.launch.start import launch as launch
+    from nbmp.launch.start import spawn as spawn
+    from nbmp.launch.start import start_processes as start_processes
+    from nbmp.memory.arrays import empty as empty
+    from nbmp.memory.arrays import full as full
+    from nbmp.memory.arrays import is_shared as is_shared
+    from nbmp.memory.arrays import ones as ones
+    from nbmp.memory.arrays import share_memory as share_memory
+    from nbmp.memory.arrays import zeros as zeros
+    from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
+    from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
+    from nbmp.platforms import cpu_count as cpu_count
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "CannotTravelError": "nbmp.errors",
+    "LaunchTimeoutError": "nbmp.errors",
+    "ProcessContext": "nbmp.launch.context",
+    "ProcessException": "nbmp.errors",
+    "ProcessExitedException": "nbmp.errors",
+    "ProcessRaisedException": "nbmp.errors",
+    "SharedMemoryError": "nbmp.errors",
+    "SpawnContext": "nbmp.launch.context",
+    "StartError": "nbmp.errors",
+    "StdinError": "nbmp.errors",
+    "TimeoutError": "multiprocessing",
+    "UnsupportedPlatformError": "nbmp.errors",
+    "cpu_count": "nbmp.platforms",
+    "default_start_method": "nbmp.launch.default_method",
+    "empty": "nbmp.memory.arrays",
+    "full": "nbmp.memory.arrays",
+    "is_shared": "nbmp.memory.arrays",
+    "launch": "nbmp.launch.start",
+    "load_ipython_extension": "nbmp.notebook.extension",
+    "ones": "nbmp.memory.arrays",
+    "share_memory": "nbmp.memory.arrays",
+    "spawn": "nbmp.launch.start",
+    "start_processes": "nbmp.launch.start",
+    "unload_ipython_extension": "nbmp.notebook.extension",
+    "zeros": "nbmp.memory.arrays",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'nbmp' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,122 @@
+"""Every error that nbmp raises.
+
+    Exception
+     ├─ ProcessException                a rank failed
+     │   ├─ ProcessRaisedException      its function raised; `__cause__` is the original when it could travel
+     │   └─ ProcessExitedException      it ended without an outcome: exit code or signal
+     ├─ TypeError, PicklingError
+     │   └─ CannotTravelError           something cannot be sent to a rank; `path` says what
+     ├─ MemoryError
+     │   └─ SharedMemoryError           a segment is larger than the memory that is left
+     ├─ TimeoutError (multiprocessing's)
+     │   └─ LaunchTimeoutError          ranks were stopped because their time was up
+     └─ RuntimeError
+         ├─ StartError                  a rank could not be started
+         ├─ StdinError                  a rank asked for keyboard input
+         └─ UnsupportedPlatformError    not on this operating system
+
+Names, attributes and first lines of the messages of the three process exceptions are those of torch.multiprocessing. All of
+them survive pickling.
+"""
+
+import multiprocessing
+from pickle import PicklingError
+from typing import Any
+
+from nbmp.reports import RankFailure, render
+
+
+class ProcessException(Exception):
+    """A rank failed.
+
+    Attributes
+    ----------
+    msg, error_index, error_pid
+        The message, the rank that failed first, and its process id.
+    failures : tuple of RankFailure
+        Every rank that failed by itself, in rank order.
+    world_size : int
+        How many ranks there were.
+    aftermath : str
+        What became of the other ranks.
+    """
+
+    def __init__(self, msg: str, error_index: int, error_pid: int | None):
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.error_pid = error_pid
+        self.failures: tuple[RankFailure, ...] = ()
+        self.world_size = 0
+        self.aftermath = ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.msg, self.error_index, self.error_pid), self.__dict__
+
+    def _render_traceback_(self, *_: Any) -> list[str]:
+        """Return the lines that IPython shows in place of a traceback."""
+        return render(type(self).__name__, self, colour=True)
+
+
+class ProcessRaisedException(ProcessException):
+    """The function of rank `error_index` raised; the message holds the rank's traceback."""
+
+
+class ProcessExitedException(ProcessException):
+    """Rank `error_index` ended by a signal or left with an exit code other than 0.
+
+    Attributes
+    ----------
+    exit_code : int
+        The code given to `sys.exit`, or minus the signal's number.
+    signal_name : str or None
+        Such as `"SIGKILL"`.
+    """
+
+    def __init__(
+        self, msg: str, error_index: int, error_pid: int | None, exit_code: int, signal_name: str | None = None
+    ):
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
+        return type(self), arguments, self.__dict__
+
+
+class CannotTravelError(TypeError, PicklingError):
+    """An object cannot be pickled, so it cannot be sent to another process.
+
+    Attributes
+    ----------
+    path : str
+        The place of the part that refuses: `args[1].model.lock`.
+    """
+
+    def __init__(self, msg: str, path: str = ""):
+        super().__init__(msg)
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.path)
+
+
+class SharedMemoryError(MemoryError):
+    """More shared memory was asked for than is left; the message has the figures."""
+
+
+class LaunchTimeoutError(multiprocessing.TimeoutError):
+    """Ranks did not end in the time they were given, and were stopped."""
+
+
+class StartError(RuntimeError):
+    """A rank could not be started."""
+
+
+class StdinError(RuntimeError):
+    """A rank asked for keyboard input, which only the launching process has."""
+
+
+class UnsupportedPlatformError(RuntimeError):
+    """This operating system lacks what is needed."""

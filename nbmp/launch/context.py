@@ -1,0 +1,229 @@
+"""The ranks of one launch, seen from the launching process."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
+from nbmp.launch.default_method import StartMethod
+from nbmp.launch.frontends import Frontend, Sink
+from nbmp.launch.judging import signal_name
+from nbmp.launch.process import RankProcess
+from nbmp.launch.record import RankRecord
+from nbmp.launch.supervisor import Supervisor
+from nbmp.reports import RankFailure
+
+TERM_SECONDS = 30.0
+"""From SIGTERM to SIGKILL after a failure, unless a grace period is given (torch's figure)."""
+INTERRUPT_SECONDS = 1.0
+"""From SIGTERM to SIGKILL after an interrupt."""
+KILL_SECONDS = 5.0
+"""How long to wait for the end of a killed process: one that hangs in the kernel is given up."""
+
+
+class ProcessContext:
+    """The ranks of one launch.
+
+    Attributes
+    ----------
+    processes : list of multiprocessing.process.BaseProcess
+        In rank order.
+    sentinels : dict of int to int
+        Descriptor that becomes readable when a rank has ended -> rank; ranks that have ended are removed.
+    ranks : tuple of RankRecord
+        State, pid, seconds, last line, result and failure of each rank.
+    start_method, start_method_reason : str
+    finished : threading.Event
+        Set when all ranks have ended and all they wrote has been shown.
+    """
+
+    def __init__(self, records: Sequence[RankRecord], choice: StartMethod, frontend: Frontend, sink: Sink, daemon: bool):
+        self.ranks = tuple(records)
+        self.processes: list[RankProcess] = [record.process for record in records if record.process is not None]
+        self.sentinels = {process.sentinel: rank for rank, process in enumerate(self.processes)}
+        self.start_method, self.start_method_reason = choice
+        self.daemon = daemon
+        self.frontend = frontend
+        self.finished = threading.Event()
+        self._owner = os.getpid()
+        self._error: ProcessException | None = None
+        self._stopped_by = ""
+        self._aftermath = ""
+        self._changed = threading.Condition()
+        if records:
+            Supervisor(records, frontend, sink, self._changed, self._rank_ended).start()
+        else:
+            self.finished.set()
+
+    @property
+    def world_size(self) -> int:
+        return len(self.ranks)
+
+    @property
+    def results(self) -> list[Any]:
+        """What the function returned in each rank, in rank order; None for ranks that have not returned."""
+        return [record.result for record in self.ranks]
+
+    def pids(self) -> list[int | None]:
+        """Return the process ids in rank order."""
+        return [process.pid for process in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait until all ranks have ended well, or one has failed.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait; None waits without a bound, 0 or less only looks. Does not bound the stopping after a failure.
+        grace_period : float, optional
+            After a failure: seconds in which the other ranks may end by themselves, and once more between SIGTERM and
+            SIGKILL. None: SIGTERM at once, SIGKILL 30 s later.
+
+        Returns
+        -------
+        bool
+            True when all have ended well, False when some still run after `timeout`. Said again by every later call.
+
+        Raises
+        ------
+        ProcessRaisedException
+            When the function raised in the rank that failed first by time; the others' failures are in `.failures`.
+        ProcessExitedException
+            When that rank ended by a signal or with an exit code other than 0, or when ranks were stopped before their end.
+        KeyboardInterrupt
+            When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL).
+        """
+        self._assert_own()
+        try:
+            with self._changed:
+                self._changed.wait_for(self._is_over, timeout)
+            if self._error is None and self._failed():
+                self._clean_up(grace_period)
+        except KeyboardInterrupt:
+            self.stop(INTERRUPT_SECONDS, reason="an interrupt")
+            raise
+        if not self._is_over():
+            return False
+        self._raise_failure()
+        return True
+
+    def stop(self, grace_period: float = TERM_SECONDS, *, reason: str = "stop()") -> None:
+        """End all ranks that still run: SIGTERM, `grace_period` seconds, SIGKILL; returns when they are gone.
+
+        A KeyboardInterrupt meanwhile kills at once. A rank that the kernel does not let die is given up after 5 s more.
+        """
+        self._assert_own()
+        living = self._living()
+        if living:
+            self._stopped_by = self._stopped_by or reason
+            begun = time.monotonic()
+            try:
+                self._signal(living, signal.SIGTERM)
+                self._wait(grace_period)
+            finally:  # also when interrupted a second time
+                killed = self._living()
+                self._signal(killed, signal.SIGKILL)
+                self._wait(KILL_SECONDS)
+                self._aftermath = self._tell_aftermath(living, killed, time.monotonic() - begun)
+
+    def _rank_ended(self, record: RankRecord) -> None:
+        """Called by the supervisor, once for each rank."""
+        process = self.processes[record.rank]
+        self.sentinels.pop(process.sentinel, None)
+        process.join()  # it has ended: multiprocessing forgets it
+        if all(record.ended for record in self.ranks):
+            self.finished.set()
+
+    def _is_over(self) -> bool:
+        return self._failed() or all(record.ended for record in self.ranks)
+
+    def _failed(self) -> bool:
+        return any(record.failure is not None for record in self.ranks)
+
+    def _living(self) -> list[RankRecord]:
+        return [record for record in self.ranks if not record.ended]
+
+    def _wait(self, seconds: float | None) -> bool:
+        """Wait until all ranks have ended."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._living(), seconds)
+
+    def _signal(self, records: Sequence[RankRecord], number: signal.Signals) -> None:
+        for record in records:
+            record.stopping = True
+            process = self.processes[record.rank]
+            if number == signal.SIGKILL:
+                process.kill()
+            else:
+                process.terminate()
+
+    def _clean_up(self, grace_period: float | None) -> None:
+        """After a failure: let the others end or end them, in bounded time."""
+        if grace_period is not None:
+            self._wait(grace_period)
+        self.stop(TERM_SECONDS if grace_period is None else grace_period, reason="the failure")
+
+    def _raise_failure(self) -> None:
+        if self._error is None:
+            failures = tuple(record.failure for record in self.ranks if record.failure is not None)
+            if failures:
+                self._error = self._error_of(min(failures, key=lambda failure: failure.when))
+            elif any(record.state == "stopped" for record in self.ranks):
+                self._error = self._stop_error()
+            else:
+                return
+            self._error.failures = failures
+            self._error.world_size = self.world_size
+            self._error.aftermath = self._aftermath
+        raise self._error.with_traceback(None)
+
+    def _error_of(self, failure: RankFailure) -> ProcessException:
+        rank, pid = failure.rank, failure.pid
+        tail = f"\n{failure.hint}" if failure.hint else ""
+        if failure.report is not None:
+            while_doing = "" if failure.stage == "running its function" else f" while {failure.stage}"
+            text = f"\n\n-- Process {rank} terminated with the following error{while_doing}:\n{failure.text}"
+            error = ProcessRaisedException(text, rank, pid)
+            error.__cause__ = self.ranks[rank].cause
+            return error
+        code = failure.exit_code or 0
+        if failure.signal_name is not None:
+            message = f"process {rank} terminated with signal {failure.signal_name}{tail}"
+            return ProcessExitedException(message, rank, pid, code, failure.signal_name)
+        return ProcessExitedException(f"process {rank} terminated with exit code {code}{tail}", rank, pid, code)
+
+    def _stop_error(self) -> ProcessExitedException:
+        record = next(record for record in self.ranks if record.state == "stopped")
+        code = self.processes[record.rank].exitcode or -signal.SIGTERM
+        name = signal_name(-code)
+        message = f"process {record.rank} terminated with signal {name}\nIt was stopped by {self._stopped_by}."
+        return ProcessExitedException(message, record.rank, record.pid, code, name)
+
+    def _tell_aftermath(self, living: Sequence[RankRecord], killed: Sequence[RankRecord], seconds: float) -> str:
+        ended = [record for record in self.ranks if record not in living and record.failure is None]
+        parts = [f"{_names(ended)} had finished"] if ended else []
+        obeyed = [record for record in living if record not in killed]
+        if obeyed:
+            parts.append(f"{_names(obeyed)} ended {seconds:.1f} s after SIGTERM")
+        if killed:
+            parts.append(f"{_names(killed)} did not end on SIGTERM and got SIGKILL")
+        stuck = self._living()
+        if stuck:
+            parts.append(f"{_names(stuck)} cannot be killed (hanging in the kernel) and was given up")
+        return f"The other ranks were stopped: {', '.join(parts)}."
+
+    def _assert_own(self) -> None:
+        if os.getpid() != self._owner:
+            raise AssertionError("only the process that started ranks can wait for them or stop them")
+
+
+class SpawnContext(ProcessContext):
+    """torch's older name of `ProcessContext`."""
+
+
+def _names(records: Sequence[RankRecord]) -> str:
+    names = [str(record.rank) for record in records]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

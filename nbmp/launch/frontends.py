@@ -1,0 +1,110 @@
+"""Where ranks are launched from: a notebook, a terminal, a plain script.
+
+The core launches ranks and reads what they write; a *front end* decides where that is shown. The core knows only the two
+contracts below. The notebook's front end lives in `nbmp.notebook`, above the core, and is found by a text entry, so that
+nothing here imports IPython.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from nbmp.launch.context import ProcessContext
+
+NOTEBOOK = "nbmp.notebook.frontend"
+"""Module with the notebook's front end: a function `current()` that returns one, or None without a live shell."""
+
+
+class Chunk(NamedTuple):
+    """Whole lines that one rank wrote: `text` ends with a newline."""
+
+    rank: int
+    stream: str
+    """`"stdout"` or `"stderr"`."""
+    text: str
+
+
+class Display(NamedTuple):
+    """Something a rank showed with `display()`: the content of a Jupyter display message."""
+
+    kind: str
+    """Jupyter's message type: `display_data`, `update_display_data` or `clear_output`."""
+    content: dict[str, Any]
+
+
+class Sink(Protocol):
+    """Shows what the ranks of one launch write. Called from one thread of the launching process, never from a rank."""
+
+    def write(self, chunks: Sequence[Chunk]) -> None:
+        """Show these lines, in this order, tagged with their rank."""
+
+    def display(self, rank: int, message: Display) -> None:
+        """Show what `rank` displayed."""
+
+
+class Frontend(Protocol):
+    """The place that launches ranks."""
+
+    rank_setup: str | None
+    """`"module:function"` that a rank calls with a `send(Display)` function once IPython is there; None: nothing to do."""
+
+    stops_ranks_at_exit: bool
+    """Whether ranks that still run at interpreter exit are stopped (a notebook) or waited for (a script)."""
+
+    def sink(self) -> Sink:
+        """Return the sink for a launch that begins now, in the calling thread."""
+
+    def watch(self, context: "ProcessContext") -> None:
+        """Ranks were started: show a monitor of them, if this place has one."""
+
+    def cell_name(self, filename: str) -> str | None:
+        """Return how a person knows this source file (`"Cell In[3]"`), None when it is an ordinary file."""
+
+
+class StreamSink:
+    """Writes tagged lines to this process' own `sys.stdout` and `sys.stderr`."""
+
+    def write(self, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
+            stream = sys.stderr if chunk.stream == "stderr" else sys.stdout
+            if stream is not None:
+                stream.write(tagged(chunk))
+                stream.flush()
+
+    def display(self, rank: int, message: Display) -> None:
+        text = message.content.get("data", {}).get("text/plain")
+        if text is not None:
+            self.write([Chunk(rank, "stdout", f"{text}\n")])
+
+
+class PlainFrontend:
+    """A script or an interactive prompt: tagged lines on the standard streams, no monitor."""
+
+    rank_setup = None
+    stops_ranks_at_exit = False
+
+    def sink(self) -> Sink:
+        return StreamSink()
+
+    def watch(self, context: "ProcessContext") -> None:
+        pass
+
+    def cell_name(self, filename: str) -> str | None:
+        return None
+
+
+def tagged(chunk: Chunk) -> str:
+    """Return the chunk's lines, each with `[rank] ` in front."""
+    tag = f"[{chunk.rank}] "
+    return tag + chunk.text[:-1].replace("\n", "\n" + tag) + "\n"
+
+
+def current() -> Frontend:
+    """Return the front end of this process: the notebook's where an IPython shell is alive, else the plain one."""
+    if "IPython" in sys.modules:
+        found: Frontend | None = import_module(NOTEBOOK).current()
+        if found is not None:
+            return found
+    return PlainFrontend()

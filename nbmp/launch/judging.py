@@ -1,0 +1,71 @@
+"""How a rank ended: made of what it told and of what became of its process."""
+
+import signal
+import time
+
+from nbmp import platforms
+from nbmp.launch.describing import report
+from nbmp.launch.frontends import Frontend
+from nbmp.launch.process import UNKNOWN_STATUS
+from nbmp.launch.record import RankRecord
+from nbmp.reports import RUNNING, RankFailure
+
+
+def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: int) -> tuple[str, RankFailure | None]:
+    """Return the final state of a rank whose process ended with `code`, and its failure if it is one.
+
+    Only what the rank did by itself is a failure: a signal of ours is not. Every other signal is, and so is any exit code
+    but 0; `os._exit(0)` counts as `sys.exit(0)`, success without a result.
+    """
+    if record.raised is not None:
+        told = record.raised
+        text, described = told.text, report(told.exception, frontend)
+        return "raised", RankFailure(record.rank, record.pid, told.when, told.stage, 1, None, described, text)
+    if record.left_with is not None:
+        return ("exited", _exited(record, record.left_with)) if record.left_with else ("done", None)
+    if code == 0 or (record.returned and (code == UNKNOWN_STATUS or record.stopping)):
+        return "done", None
+    if record.stopping and code < 0:
+        return "stopped", None
+    if code < 0:
+        return "killed", _killed(record, code, oom_kills_before)
+    return "exited", _exited(record, code)
+
+
+def signal_name(number: int) -> str:
+    """Return `SIGKILL` for 9."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"<Unknown signal {number}>"
+
+
+def _stage(record: RankRecord) -> str:
+    return "ending, after its function had returned" if record.returned else RUNNING
+
+
+def _exited(record: RankRecord, code: int) -> RankFailure:
+    hint = _last_errors(record)
+    if code == UNKNOWN_STATUS and not record.has_outcome:
+        hint = "(255 also stands for an exit status that somebody else's wait() took.)\n" + hint
+    return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, None, hint=hint.rstrip())
+
+
+def _killed(record: RankRecord, code: int, oom_kills_before: int) -> RankFailure:
+    name = signal_name(-code)
+    reasons = {
+        "SIGKILL": "SIGKILL comes from outside: the out-of-memory killer, a job scheduler, or a person.",
+        "SIGSEGV": "A segmentation fault happens in compiled code: an extension module, ctypes, or a stack overflow.",
+        "SIGBUS": "A bus error is an access to memory that is not there, such as a file that was cut short under a memmap.",
+    }
+    reason = reasons.get(name, "")
+    if name == "SIGKILL" and platforms.oom_kills() > oom_kills_before:
+        reason = "The out-of-memory killer struck while the ranks ran: they needed more memory than there is."
+    hint = "\n".join(filter(None, (reason, _last_errors(record))))
+    return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, name, hint=hint)
+
+
+def _last_errors(record: RankRecord) -> str:
+    if not record.last_errors:
+        return ""
+    return "Its last lines on stderr:\n" + "\n".join(f"  {line}" for line in record.last_errors)

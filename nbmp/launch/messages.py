@@ -1,0 +1,84 @@
+"""What crosses between the launching process and a rank, besides tasks and results. Plain data, pickled by name."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class Setup(NamedTuple):
+    """What a rank is told before its task."""
+
+    rank: int
+    world_size: int
+    name: str
+    """Of the process, as `multiprocessing.current_process().name`."""
+    daemon: bool
+    parent: tuple[str, int]
+    """Name and pid of the launching process."""
+    authkey: bytes
+    env: dict[str, str]
+    """The whole environment."""
+    threads: int | None
+    """BLAS and OpenMP threads, to be set in libraries that are loaded already; None: leave them alone."""
+    seeds: "Seeds"
+    rank_setup: str | None
+    """See `nbmp.launch.frontends.Frontend`."""
+    logging: "LoggingSetup | None"
+    cwd: str
+    path: list[str]
+    argv: list[str]
+    board: Any
+    """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
+
+
+class Call(NamedTuple):
+    """A task: what a rank calls, after its own number. The field names are what an error about pickling shows."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+class Seeds(NamedTuple):
+    """Seeds for the global random generators of one rank."""
+
+    python: int
+    numpy: int | None
+    """None: the launching process never used `numpy.random`, and a fresh interpreter seeds itself."""
+
+
+class LoggingSetup(NamedTuple):
+    """How the launching process' root logger is set up; for ranks that do not inherit it."""
+
+    level: int
+    format: str | None
+    datefmt: str | None
+
+
+class RawFrame(NamedTuple):
+    """One frame of a traceback as the rank saw it; the launching process adds cell name and source."""
+
+    filename: str
+    line: int
+    function: str
+    source: str
+
+
+class RawException(NamedTuple):
+    """An exception as the rank saw it."""
+
+    type_name: str
+    message: str
+    frames: tuple[RawFrame, ...]
+    notes: tuple[str, ...]
+    earlier: "RawException | None"
+    is_cause: bool
+
+
+class Raised(NamedTuple):
+    """A rank's function raised."""
+
+    stage: str
+    when: float
+    exception: RawException
+    text: str
+    pickled: bytes | None
+    """The exception itself, None when it cannot travel. A pickle in the message, so that reading it may fail alone."""

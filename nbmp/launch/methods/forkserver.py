@@ -1,0 +1,172 @@
+"""forkserver: a rank is forked from a small process that has NumPy, cloudpickle and nbmp loaded and nothing else.
+
+    launching process                          fork server (one, started at first use)         rank
+      request: Setup, five descriptors   ──>   forks                                    ──>    runs
+      reads pid, later the exit status   <──   writes them to the rank's status pipe
+
+All ranks of a launch are asked for before the first answer is awaited, so they start side by side. The server's socket is an
+inherited pair: it has no name and nobody else can connect. The server ends when the launching process is gone, since that
+holds the only other end.
+"""
+
+import os
+import struct
+import subprocess
+import threading
+from collections.abc import Sequence
+
+from nbmp.errors import StartError
+from nbmp.launch.channel import TASK, Channel
+from nbmp.launch.methods.fork import wait_readable
+from nbmp.launch.methods.spawn import interpreter, package_root
+from nbmp.launch.plan import Plan
+from nbmp.launch.private import Descriptor, in_forked_child, making
+from nbmp.launch.process import UNKNOWN_STATUS, Ending, RankProcess
+
+ANSWER = struct.Struct("=q")
+START_SECONDS = 60.0
+"""How long the server may take to fork a rank; it may still have to import NumPy."""
+
+_BOOT = (
+    "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
+    "from nbmp.launch.server import serve; serve({channel})"
+)
+
+
+class _Server:
+    """This process' fork server."""
+
+    def __init__(self) -> None:
+        with making() as register:
+            ours, theirs = Channel.pair()
+            register(ours)
+        self.channel = ours
+        self._popen = subprocess.Popen(
+            interpreter("-c", _BOOT.format(root=package_root(), channel=theirs.fileno())),
+            stdin=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},  # no pool that a fork would break
+            start_new_session=True,
+        )
+        theirs.close()
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def close(self) -> None:
+        self.channel.close()
+        self._popen.wait()
+
+
+_server: _Server | None = None
+_lock = threading.Lock()
+
+
+def start(plans: Sequence[Plan]) -> list[RankProcess]:
+    """Have all ranks forked. On an error, those that run already are killed."""
+    started: list[RankProcess] = []
+    with _lock:
+        server = _running_server()
+        pipes = [_request(server, plan) for plan in plans]
+    try:
+        for plan, pipe in zip(plans, pipes, strict=True):
+            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=lambda new, pipe=pipe: ServedLife(pipe))
+            process.start()
+            started.append(process)
+    except BaseException:
+        for process in started:
+            process.kill()
+        raise
+    return started
+
+
+def server_pid() -> int | None:
+    """Return the process id of the fork server, None when none was needed yet."""
+    return None if _server is None else _server.pid
+
+
+def stop_server() -> None:
+    """End the fork server; ranks that it forked go on. The next launch starts another."""
+    global _server
+    with _lock:
+        if _server is not None:
+            _server.close()
+            _server = None
+
+
+def _running_server() -> _Server:
+    global _server
+    if _server is None or not _server.alive():
+        _server = _Server()
+    return _server
+
+
+def _request(server: _Server, plan: Plan) -> Descriptor:
+    with making() as register:
+        read, write = os.pipe2(os.O_CLOEXEC)
+        pipe = Descriptor(read)
+        register(pipe)
+    status = Descriptor(write)
+    ends = plan.ends
+    owners = [_Fd(end.fileno()) for end in (ends.channel, ends.lifeline, ends.stdout, ends.stderr, status)]
+    try:
+        server.channel.send_plain(TASK, plan.setup.name, owners)
+    except OSError as error:
+        raise StartError(f"the fork server (pid {server.pid}) is gone: {error}; the next launch starts another") from error
+    finally:
+        status.close()
+        ends.close()
+    return pipe
+
+
+class _Fd:
+    """Somebody else's descriptor, named for sending."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+
+class ServedLife(Ending):
+    """A rank that the fork server started and reaps; its exit status comes through the status pipe."""
+
+    def __init__(self, pipe: Descriptor) -> None:
+        super().__init__()
+        self._pipe = pipe
+        self.sentinel = pipe.fileno()
+        if not wait_readable(self.sentinel, START_SECONDS):
+            raise StartError(f"the fork server did not start a rank within {START_SECONDS:.0f} s")
+        answer = os.read(self.sentinel, ANSWER.size)
+        if not answer:
+            raise StartError("the fork server ended before it had started the rank; what it wrote is on this process' stderr")
+        (self.pid,) = ANSWER.unpack(answer)
+        if self.pid < 0:
+            raise StartError(f"the fork server could not fork a rank: {os.strerror(-self.pid)}")
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """Return the exit code, None when it still runs after `timeout` seconds."""
+        if self.poll() is None:
+            wait_readable(self.sentinel, timeout)
+        return self.poll()
+
+    def _reap(self) -> int | None:
+        if not wait_readable(self.sentinel, 0):
+            return None
+        answer = os.read(self.sentinel, ANSWER.size)
+        # end of file: the server was killed, and the rank, which holds the other write end, has ended since
+        code: int = ANSWER.unpack(answer)[0] if answer else UNKNOWN_STATUS
+        return code
+
+    def close(self) -> None:
+        self._pipe.close()
+
+
+def _forget() -> None:
+    global _server, _lock
+    _server, _lock = None, threading.Lock()
+
+
+in_forked_child(_forget)

@@ -1,0 +1,73 @@
+"""spawn: a rank is a new interpreter. It is told everything over its control channel; the user's main is not run again."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from multiprocessing import spawn as mp_spawn
+
+import nbmp
+from nbmp.launch.methods.fork import ChildLife
+from nbmp.launch.plan import Plan
+from nbmp.launch.process import RankProcess
+
+# nbmp is found where this process has it, whatever the new interpreter's path; until the launcher's path arrives the current
+# folder is not searched, so that a user's `random.py` does not get in the way.
+_BOOT = (
+    "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
+    "from nbmp.launch.rank import spawned; spawned({channel}, {lifeline})"
+)
+
+
+def start(plans: Sequence[Plan]) -> list[RankProcess]:
+    """Start a new interpreter for each rank. On an error, those that run already are killed."""
+    started: list[RankProcess] = []
+    try:
+        for plan in plans:
+            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=lambda new, plan=plan: _spawn(plan))
+            process.start()
+            started.append(process)
+            plan.ends.close()
+    except BaseException:
+        for process in started:
+            process.kill()
+        raise
+    return started
+
+
+def _spawn(plan: Plan) -> "SpawnedLife":
+    ends = plan.ends
+    channel, lifeline = ends.channel.fileno(), ends.lifeline.fileno()
+    popen = subprocess.Popen(
+        interpreter("-c", _BOOT.format(root=package_root(), channel=channel, lifeline=lifeline)),
+        stdin=subprocess.DEVNULL,
+        stdout=ends.stdout.fileno(),
+        stderr=ends.stderr.fileno(),
+        pass_fds=(channel, lifeline),
+        env=plan.setup.env,
+        process_group=0,
+    )
+    return SpawnedLife(popen)
+
+
+class SpawnedLife(ChildLife):
+    """A child that `subprocess` started, and therefore reaps."""
+
+    def __init__(self, popen: "subprocess.Popen[bytes]") -> None:
+        self._popen = popen
+        super().__init__(popen.pid)
+
+    def _reap(self) -> int | None:
+        return self._popen.poll()
+
+
+def interpreter(*arguments: str) -> list[str]:
+    """Return the command of a Python with this one's flags; honours `multiprocessing.set_executable`."""
+    executable = os.fsdecode(mp_spawn.get_executable() or sys.executable)
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return [executable, *flags, *arguments]
+
+
+def package_root() -> str:
+    """Return the folder that nbmp was imported from."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(nbmp.__file__)))

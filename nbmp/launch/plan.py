@@ -1,0 +1,36 @@
+"""What a start method needs to bring one rank to life."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nbmp.launch.channel import Channel
+from nbmp.launch.messages import Setup
+from nbmp.launch.private import Descriptor
+from nbmp.memory.segment import Segment
+
+
+@dataclass(frozen=True)
+class RankEnds:
+    """The rank's ends of what connects it to the launching process; closed there as soon as the rank has them."""
+
+    channel: Channel
+    lifeline: Descriptor
+    stdout: Descriptor
+    stderr: Descriptor
+
+    def close(self) -> None:
+        for end in (self.channel, self.lifeline, self.stdout, self.stderr):
+            end.close()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One rank to be started."""
+
+    setup: Setup
+    ends: RankEnds
+    board: Segment
+    task: Callable[..., Any] | None
+    """Under fork, what the rank calls as `task(rank)`. Otherwise it waits for a TASK message."""
+    daemon: bool

@@ -1,0 +1,94 @@
+"""A rank as a process of the standard library: `multiprocessing.process.BaseProcess` with our ways to start and end it."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable
+from multiprocessing.process import BaseProcess
+from typing import Protocol
+
+
+UNKNOWN_STATUS = 255
+"""Exit code of a process whose status somebody else took (a `wait()` of the user's, a fork server that was killed)."""
+
+
+class Life(Protocol):
+    """A started process, however it was started. What `multiprocessing` calls a popen object."""
+
+    pid: int
+    sentinel: int
+    """A descriptor that becomes readable when the process has ended."""
+
+    def poll(self) -> int | None:
+        """Return the exit code, minus the signal's number after a signal, None while it runs. Does not block."""
+
+    def wait(self, timeout: float | None = None) -> int | None:
+        """As `poll`, after at most `timeout` seconds; None waits without a bound."""
+
+    def terminate(self) -> None: ...
+    def kill(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class RankProcess(BaseProcess):
+    """The process of one rank. In the launching process a handle; in the rank `multiprocessing.current_process()`."""
+
+    _start_method = None  # a rank keeps its own default, it does not inherit how it was started
+
+    def __init__(self, name: str, *, daemon: bool, begin: Callable[["RankProcess"], Life] | None = None) -> None:
+        super().__init__(name=name, daemon=daemon)
+        self._begin = begin
+        self.body: Callable[[], None] | None = None
+        """What the rank does; set in the rank."""
+
+    def _Popen(self, process: BaseProcess) -> Life:  # type: ignore[override]  # the name is multiprocessing's
+        assert self._begin is not None
+        return self._begin(self)
+
+    def run(self) -> None:
+        assert self.body is not None
+        self.body()
+
+
+def signal_group(pid: int, number: int) -> None:
+    """Send a signal to a rank's process group: the rank and what it started. The caller knows that `pid` is not reaped."""
+    try:
+        os.killpg(pid, number)
+    except ProcessLookupError:  # it has not made its group yet
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+class Ending:
+    """The part of a `Life` that ends it. Thread-safe: no signal goes to a process that is reaped already."""
+
+    pid: int
+
+    def __init__(self) -> None:
+        self._code: int | None = None
+        self._reaping = threading.RLock()
+
+    def poll(self) -> int | None:
+        """Return the exit code, None while it runs."""
+        with self._reaping:
+            if self._code is None:
+                self._code = self._reap()
+            return self._code
+
+    def terminate(self) -> None:
+        """Ask to end: SIGTERM to the rank's process group."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End: SIGKILL to the rank's process group."""
+        self._signal(signal.SIGKILL)
+
+    def _reap(self) -> int | None:
+        """Return the exit code if it has ended; does not block."""
+        raise NotImplementedError
+
+    def _signal(self, number: int) -> None:
+        with self._reaping:
+            if self.poll() is None:
+                signal_group(self.pid, number)

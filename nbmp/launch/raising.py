@@ -1,0 +1,64 @@
+"""An exception of a rank, made ready to be told. Runs in the rank; loaded only when something was raised."""
+
+import os
+import time
+import traceback
+from types import TracebackType
+
+import nbmp
+from nbmp.launch.messages import Raised, RawException, RawFrame
+
+_OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
+_CHAIN = 10
+"""How many earlier exceptions are told."""
+
+
+def raised(error: BaseException, stage: str) -> Raised:
+    """Return what is told of an exception that came out of the rank's task."""
+    when = time.monotonic()
+    error.__traceback__ = _user_part(error.__traceback__)
+    text = "".join(traceback.format_exception(error))
+    return Raised(stage, when, _raw(error, _CHAIN), text, _pickled(error))
+
+
+def _user_part(trace: TracebackType | None) -> TracebackType | None:
+    """Return the traceback without the frames of nbmp at its beginning."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        trace = trace.tb_next
+    return trace
+
+
+def _raw(error: BaseException, chain: int) -> RawException:
+    frames = tuple(
+        RawFrame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
+        for frame in traceback.extract_tb(error.__traceback__)
+    )
+    earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    return RawException(
+        type_name=name,
+        message=_text(error),
+        frames=frames,
+        notes=tuple(str(note) for note in getattr(error, "__notes__", ())),
+        earlier=None if earlier is None or chain == 0 else _raw(earlier, chain - 1),
+        is_cause=error.__cause__ is not None,
+    )
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "<its message cannot be shown>"
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    from nbmp.errors import CannotTravelError
+    from nbmp.pickling.leaving import dumps
+
+    try:
+        parcel = dumps(error, to_main=True)
+    except CannotTravelError:
+        return None
+    return None if parcel.fds else parcel.content

@@ -1,0 +1,225 @@
+"""The rank: every line here runs in a rank.
+
+    started as         told by                        task
+      a fork           what it inherited              inherited
+      an interpreter   SETUP on its control channel   TASK on its control channel
+      a served fork    (as an interpreter)
+
+A rank leads its own process group, so the notebook's interrupt does not reach it: the launching process decides. It is killed
+by the kernel when the launching process is gone (its lifeline). It writes to pipes of its own. Its last message is its
+outcome; a rank that ends without one has been killed, or has left by `os._exit`.
+"""
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from nbmp import platforms
+from nbmp.launch import seeds, stdio
+from nbmp.launch.board import Row
+from nbmp.launch.channel import EXITED, RAISED, RETURNED, SHOWN, Channel
+from nbmp.launch.messages import Call, Setup
+from nbmp.launch.process import RankProcess
+from nbmp.memory.segment import Segment
+from nbmp.pickling.parcel import Parcel, pack
+from nbmp.reports import RUNNING
+
+if TYPE_CHECKING:
+    from nbmp.launch.frontends import Display
+    from nbmp.launch.plan import Plan
+
+_FAILED = 1
+_PLAIN = (type(None), bool, int, float, str, bytes)
+
+
+def forked(process: RankProcess, plan: "Plan", plans: "Sequence[Plan]", signals: set[int]) -> NoReturn:
+    """Be the rank of `plan`, in the forked child. `signals` is the mask to go back to once interrupts are handled."""
+    code = _FAILED
+    try:
+        os.setpgid(0, 0)
+        for other in plans:
+            if other is not plan:
+                other.ends.close()
+        ends = plan.ends
+        os.dup2(ends.stdout.fileno(), 1)
+        os.dup2(ends.stderr.fileno(), 2)
+        ends.stdout.close()
+        ends.stderr.close()
+        atexit._clear()  # what the launching process registered is not the rank's to do
+        rank = _Rank(process, plan.setup, ends.channel, Row(plan.board, plan.setup.rank), plan.task)
+        rank.settle(ends.lifeline.fileno(), signals)
+        rank.adopt_environment()
+        code = rank.live(ends.lifeline.fileno())
+    finally:
+        _leave(code)
+
+
+def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
+    """Be a rank in a process that has inherited nothing but two descriptors. `keep` is kept alive with it."""
+    code = _FAILED
+    try:
+        channel = Channel.of_fd(channel_fd)
+        os.set_inheritable(channel_fd, False)
+        os.set_inheritable(lifeline, False)
+        message = channel.receive()
+        if message is None:
+            os._exit(_FAILED)
+        setup: Setup = message.read()
+        process = RankProcess(setup.name, daemon=setup.daemon)
+        process._parent_name, process._parent_pid = setup.parent
+        process._config["authkey"] = setup.authkey  # type: ignore[attr-defined]
+        rank = _Rank(process, setup, channel, Row(Segment(setup.board.detach()), setup.rank), None)
+        rank.settle(lifeline, set())
+        rank.adopt_environment()
+        rank.adopt_interpreter()
+        code = rank.live(lifeline)
+    finally:
+        _leave(code)
+
+
+class _Rank:
+    def __init__(
+        self, process: RankProcess, setup: Setup, channel: Channel, row: Row, task: Callable[[int], Any] | None
+    ) -> None:
+        self._process = process
+        self._setup = setup
+        self._channel = channel
+        self._sending = threading.Lock()  # display() may come from any thread
+        self._row = row
+        self._task = task
+
+    def settle(self, lifeline: int, signals: set[int]) -> None:
+        """Take hold of signals, lifeline and standard streams: before anything that can fail or last."""
+        signal.signal(signal.SIGINT, _ignore_interrupt)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, signals)
+        platforms.arm_lifeline(lifeline, os.getpid())
+        stdio.take_over()
+
+    def adopt_environment(self) -> None:
+        """Environment variables, threads and random generators, as the launching process says."""
+        setup = self._setup
+        if dict(os.environ) != setup.env:
+            os.environ.clear()
+            os.environ.update(setup.env)
+        if setup.threads is not None and "numpy" in sys.modules:
+            import threadpoolctl
+
+            threadpoolctl.threadpool_limits(setup.threads)
+        seeds.apply(setup.seeds)
+
+    def adopt_interpreter(self) -> None:
+        """Folder, path, arguments and logging, which a fork inherits."""
+        setup = self._setup
+        os.chdir(setup.cwd)
+        sys.path[:] = setup.path
+        sys.argv[:] = setup.argv
+        if setup.logging is not None:
+            import logging
+
+            logging.basicConfig(
+                level=setup.logging.level, format=setup.logging.format, datefmt=setup.logging.datefmt
+            )
+
+    def live(self, lifeline: int) -> int:
+        """Do the task and return the exit code."""
+        self._process.body = self._body
+        if self._setup.rank_setup is not None:
+            from nbmp.launch.onimport import when_imported
+
+            when_imported("IPython.core.interactiveshell", self._set_up_frontend)
+        return self._process._bootstrap(parent_sentinel=lifeline)  # type: ignore[attr-defined, no-any-return]
+
+    def _body(self) -> None:
+        stdio.refuse_input()
+        stage = "unpickling its task"
+        try:
+            task = self._task or self._receive_task()
+            self._row.running()
+            stage = RUNNING
+            value = task(self._setup.rank)
+            self._row.ending()
+            stage = "pickling its result"
+            parcel = _result(value)
+        except SystemExit as leaving:
+            code = _exit_code(leaving)
+            self._row.ending()
+            self._send(EXITED, _plain(code))
+            raise SystemExit((code & 0xFF) or int(code != 0)) from None
+        except BaseException as error:
+            from nbmp.launch.raising import raised
+
+            self._row.ending()
+            stdio.flush()
+            self._send(RAISED, _plain(raised(error, stage)))
+            raise SystemExit(_FAILED) from None
+        stdio.flush()
+        self._send(RETURNED, parcel)
+
+    def _receive_task(self) -> Callable[[int], Any]:
+        message = self._channel.receive()
+        if message is None:
+            os._exit(_FAILED)
+        call: Call = message.read()
+        return lambda rank: call.function(rank, *call.args)
+
+    def _send(self, kind: int, parcel: Parcel) -> None:
+        with self._sending:
+            try:
+                self._channel.send(kind, parcel)
+            except (BrokenPipeError, ConnectionResetError):
+                os._exit(_FAILED)  # the launching process is gone, and with it whoever wanted to know
+
+    def _set_up_frontend(self) -> None:
+        from importlib import import_module
+
+        assert self._setup.rank_setup is not None
+        module, _, function = self._setup.rank_setup.partition(":")
+        getattr(import_module(module), function)(self._show)
+
+    def _show(self, message: "Display") -> None:
+        stdio.flush()
+        self._send(SHOWN, _plain(message))
+
+
+def _result(value: Any) -> Parcel:
+    if type(value) in _PLAIN:
+        return _plain(value)  # cloudpickle need not be loaded for these
+    from nbmp.pickling.leaving import dumps
+
+    return dumps(value, name="result", to_main=True)
+
+
+def _plain(value: Any) -> Parcel:
+    import pickle
+
+    return pack(pickle.dumps(value, protocol=5), (), ())
+
+
+def _exit_code(leaving: SystemExit) -> int:
+    if leaving.code is None:
+        return 0
+    if isinstance(leaving.code, int):
+        return leaving.code
+    print(leaving.code, file=sys.stderr)
+    return _FAILED
+
+
+def _ignore_interrupt(*_: object) -> None:
+    """SIGINT is the launching process' business. A function, not SIG_IGN: programs that the rank runs get the default."""
+
+
+def _leave(code: int) -> NoReturn:
+    try:
+        if sys.exc_info()[1] is not None:
+            import traceback
+
+            traceback.print_exc()
+        atexit._run_exitfuncs()
+        stdio.flush()
+    finally:
+        os._exit(code)

@@ -1,0 +1,80 @@
+"""What the launching process knows of one rank."""
+
+import time
+from collections import deque
+from typing import Any
+
+from nbmp.launch import board
+from nbmp.launch.channel import Channel
+from nbmp.launch.messages import Raised
+from nbmp.launch.output import RankStream
+from nbmp.launch.private import Descriptor
+from nbmp.launch.process import RankProcess
+from nbmp.reports import RankFailure
+
+
+class RankRecord:
+    """One rank of a launch. Written by the launch's supervisor thread, read by everybody."""
+
+    def __init__(
+        self, rank: int, row: board.Row, channel: Channel, lifeline: Descriptor, streams: tuple[RankStream, RankStream]
+    ) -> None:
+        self.rank = rank
+        self.channel = channel
+        self.lifeline = lifeline
+        """Write end: the rank dies when this is closed."""
+        self.streams = streams
+        self.process: RankProcess | None = None
+        self.stopping = False
+        """Whether it was asked or forced to end by us."""
+        self.ended = False
+        """Whether it has ended and all it wrote has been shown."""
+        self.returned = False
+        self.result: Any = None
+        self.raised: Raised | None = None
+        self.left_with: int | None = None
+        """What its function gave to `sys.exit`."""
+        self.failure: RankFailure | None = None
+        self.cause: BaseException | None = None
+        """The original exception, when it could travel."""
+        self.last_errors: deque[str] = deque(maxlen=5)
+        """Last lines of its stderr."""
+        self._row = row
+        self._started = time.monotonic()
+        self._ended_at: float | None = None
+        self._final_state: str | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return None if self.process is None else self.process.pid
+
+    @property
+    def state(self) -> str:
+        """One of `starting`, `running`, `done`, `raised`, `exited`, `killed`, `stopped`."""
+        if self._final_state is not None:
+            return self._final_state
+        return "starting" if self._row.state() == board.STARTING else "running"
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been, or was, there."""
+        return (self._ended_at or time.monotonic()) - self._started
+
+    @property
+    def last_line(self) -> str:
+        """The last line it wrote; of a failed rank, the failure in one line."""
+        if self.failure is not None:
+            return self.failure.summary
+        return self.streams[0].last_line or self.streams[1].last_line
+
+    @property
+    def has_outcome(self) -> bool:
+        """Whether its function came to an end, well or badly."""
+        return self.returned or self.raised is not None or self.left_with is not None
+
+    def set_ended(self, state: str, failure: RankFailure | None) -> None:
+        """It has ended, and all it wrote is shown."""
+        self._ended_at = time.monotonic()
+        self._final_state = state
+        self.failure = failure
+        self.ended = True

@@ -1,0 +1,101 @@
+"""The fork server: every line here runs in it. Single-threaded, and stays so: that is what makes its forks safe."""
+
+import contextlib
+import os
+import select
+import signal
+import struct
+
+from nbmp.launch.channel import Channel
+from nbmp.launch.private import Descriptor, making
+
+PRELOAD = ("numpy", "numpy.random", "cloudpickle", "threadpoolctl", "nbmp.memory.arrays", "nbmp.launch.rank")
+"""Loaded once here instead of in each rank."""
+
+_ANSWER = struct.Struct("=q")
+
+
+def serve(fd: int) -> None:
+    """Fork a rank for each request until the launching process is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for module in PRELOAD:
+        with contextlib.suppress(ImportError):
+            __import__(module)
+    _Server(Channel.of_fd(fd)).run()
+
+
+class _Server:
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._statuses: dict[int, int] = {}  # pid of a living rank -> write end of its status pipe
+        self._wakeup, wakeup_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(wakeup_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._inherited = (self._wakeup, wakeup_write)
+        with making() as register:
+            register(channel)
+
+    def run(self) -> None:
+        while True:
+            ready, _, _ = select.select([self._channel, self._wakeup], [], [])
+            if self._wakeup in ready:
+                os.read(self._wakeup, 4096)
+                self._report_ended()
+            if self._channel in ready:
+                message = self._channel.receive()
+                if message is None:
+                    os._exit(0)
+                self._fork(*message.fds)
+
+    def _fork(self, channel: int, lifeline: int, stdout: int, stderr: int, status: int) -> None:
+        fds = (channel, lifeline, stdout, stderr)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            os.write(status, _ANSWER.pack(-(error.errno or 1)))
+            _close(*fds, status)
+            return
+        if pid == 0:
+            self._become_rank(channel, lifeline, stdout, stderr, status)
+        with contextlib.suppress(OSError):
+            os.setpgid(pid, pid)
+        _close(*fds)
+        self._statuses[pid] = status
+        with contextlib.suppress(OSError):  # the launching process has given up on it
+            os.write(status, _ANSWER.pack(pid))
+
+    def _become_rank(self, channel: int, lifeline: int, stdout: int, stderr: int, status: int) -> None:
+        """Never returns."""
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            _close(*self._inherited, *self._statuses.values())
+            os.dup2(stdout, 1)
+            os.dup2(stderr, 2)
+            _close(stdout, stderr)
+            with making() as register:  # kept open: end of file there means that the server and the rank are gone
+                register(kept := Descriptor(status))
+            from nbmp.launch.rank import spawned
+
+            spawned(channel, lifeline, kept)
+        finally:
+            os._exit(1)
+
+    def _report_ended(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            fd = self._statuses.pop(pid, None)
+            if fd is not None:
+                with contextlib.suppress(OSError):
+                    os.write(fd, _ANSWER.pack(os.waitstatus_to_exitcode(status)))
+                os.close(fd)
+
+
+def _close(*fds: int) -> None:
+    for fd in fds:
+        os.close(fd)

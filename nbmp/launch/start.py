@@ -1,0 +1,339 @@
+"""Starting ranks: the three public functions, and the steps they share.
+
+    nothing is started before    arguments are checked, the start method is chosen, the task is pickled (once)
+    then                         channels, lifelines, pipes -> processes -> SETUP and TASK -> supervisor -> monitor
+    an error in between          ends what was started and closes what was made
+"""
+
+import logging
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from multiprocessing.process import current_process
+from typing import Any
+
+from nbmp import platforms
+from nbmp.errors import LaunchTimeoutError
+from nbmp.launch import seeds
+from nbmp.launch.board import Row, board
+from nbmp.launch.channel import SETUP, TASK, Channel
+from nbmp.launch.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launch.default_method import StartMethod, choose
+from nbmp.launch.exiting import end_at_exit
+from nbmp.launch.frontends import Frontend, Sink, current
+from nbmp.launch.messages import Call, LoggingSetup, Setup
+from nbmp.launch.output import RankStream
+from nbmp.launch.plan import Plan, RankEnds
+from nbmp.launch.private import Descriptor, making
+from nbmp.launch.process import RankProcess
+from nbmp.launch.record import RankRecord
+from nbmp.memory.segment import Segment
+from nbmp.pickling.arriving import TravellingFd
+from nbmp.pickling.leaving import dumps
+from nbmp.pickling.parcel import Parcel
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+"""Each rank gets cores / ranks threads in them, unless they are set."""
+
+_log = logging.getLogger("nbmp")
+
+
+def start_processes(
+    fn: Callable[..., Any],
+    args: Iterable[Any] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str | None = None,
+    *,
+    threads: int | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    grace_period: float | None = None,
+) -> ProcessContext | None:
+    """Call `fn(rank, *args)` in `nprocs` processes.
+
+    Parameters
+    ----------
+    fn, args
+        Under fork they are inherited. Under forkserver and spawn they are pickled once, before anything is started:
+        functions and classes of `__main__` and of cells by value, shared arrays by handle (the same memory in every rank),
+        large private arrays by one copy for all ranks, which each rank may write to as its own.
+    nprocs : int
+        Number of ranks; 0 starts nothing.
+    join : bool
+        Wait for the ranks; otherwise return at once.
+    daemon : bool
+        Ranks are stopped when this process exits, instead of waited for, and may not have children. In a notebook all
+        ranks are stopped with the kernel.
+    start_method : {"fork", "forkserver", "spawn"}, optional
+        None: see `default_start_method`.
+    threads : int, optional
+        BLAS and OpenMP threads of each rank. None: cores / ranks, unless a variable such as OMP_NUM_THREADS is set.
+    env : mapping, optional
+        Environment variables for the ranks, besides this process' own and RANK, LOCAL_RANK and WORLD_SIZE.
+    timeout, grace_period : float, optional
+        Seconds. With `join`: how long the ranks may take in all, and see `ProcessContext.join`.
+
+    Returns
+    -------
+    ProcessContext or None
+        None with `join`.
+
+    Raises
+    ------
+    CannotTravelError
+        When `fn` or `args` cannot be pickled (not under fork); names the place. Nothing has been started.
+    ProcessRaisedException, ProcessExitedException, KeyboardInterrupt
+        With `join`: see `ProcessContext.join`. No rank runs any more then.
+    LaunchTimeoutError
+        With `join` and `timeout`, when ranks did not end in time; they have been stopped.
+    """
+    context = _start(fn, args, nprocs, daemon, start_method, threads, env)
+    if not join:
+        return context
+    _join(context, timeout, grace_period)
+    return None
+
+
+def launch(
+    fn: Callable[..., Any],
+    args: Iterable[Any] = (),
+    nprocs: int = 1,
+    *,
+    daemon: bool = False,
+    start_method: str | None = None,
+    threads: int | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None = None,
+    grace_period: float | None = None,
+) -> list[Any]:
+    """Call `fn(rank, *args)` in `nprocs` processes and return what each returned, in rank order.
+
+    Parameters and errors are those of `start_processes`. Results come back as arguments go: shared arrays by handle, large
+    private ones by one copy, instances of the notebook's classes as instances of those classes.
+    """
+    context = _start(fn, args, nprocs, daemon, start_method, threads, env)
+    _join(context, timeout, grace_period)
+    return context.results
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: Iterable[Any] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """As `start_processes`, always with new interpreters: torch's function, with torch's parameters."""
+    if start_method != "spawn":
+        import warnings
+
+        warnings.warn(
+            f"spawn always uses the start method 'spawn'; for {start_method!r} call start_processes",
+            FutureWarning,
+            stacklevel=2,
+        )
+    return start_processes(fn, args, nprocs, join, daemon, "spawn")
+
+
+def _join(context: ProcessContext, timeout: float | None, grace_period: float | None) -> None:
+    if not context.join(timeout, grace_period):
+        late = [str(record.rank) for record in context.ranks if not record.ended]
+        context.stop(INTERRUPT_SECONDS if grace_period is None else grace_period, reason=f"its timeout of {timeout} s")
+        raise LaunchTimeoutError(
+            f"rank{'s' if len(late) > 1 else ''} {', '.join(late)} of {context.world_size} still ran after {timeout} s "
+            "and were stopped; give them a longer timeout, or None"
+        )
+
+
+def _start(
+    fn: Callable[..., Any],
+    args: Iterable[Any],
+    nprocs: int,
+    daemon: bool,
+    start_method: str | None,
+    threads: int | None,
+    env: Mapping[str, str] | None,
+) -> ProcessContext:
+    arguments = _checked(fn, args, nprocs, threads)
+    choice = choose(start_method)
+    frontend = current()
+    sink = frontend.sink()
+    parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
+    table = board(nprocs)
+    setups = _setups(nprocs, daemon, threads, env, frontend)
+    records, ends = [], []
+    try:
+        for rank in range(nprocs):
+            record, rank_ends = _connect(rank, table)
+            records.append(record)
+            ends.append(rank_ends)
+        plans = [
+            Plan(setup, rank_ends, table, _inherited(fn, arguments) if parcel is None else None, daemon)
+            for setup, rank_ends in zip(setups, ends, strict=True)
+        ]
+        processes = import_module(f"nbmp.launch.methods.{choice.method}").start(plans)
+        return _follow(records, processes, setups, table, parcel, choice, frontend, sink, daemon)
+    except BaseException:
+        for record in records:
+            _disconnect(record)
+        for rank_ends in ends:
+            rank_ends.close()
+        raise
+
+
+def _checked(fn: Callable[..., Any], args: Iterable[Any], nprocs: int, threads: int | None) -> tuple[Any, ...]:
+    if not callable(fn):
+        raise TypeError(f"fn must be callable, not {type(fn).__name__}")
+    if not isinstance(nprocs, int) or isinstance(nprocs, bool):
+        raise TypeError(f"nprocs must be an int, not {type(nprocs).__name__}")
+    if nprocs < 0:
+        raise ValueError(f"nprocs must not be negative: {nprocs}")
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1: {threads}")
+    if isinstance(args, str | bytes) or not isinstance(args, Iterable):
+        raise TypeError(f"args must be a tuple of arguments, not {type(args).__name__}: for one argument write args=(x,)")
+    return tuple(args)
+
+
+def _inherited(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int], Any]:
+    return lambda rank: fn(rank, *args)
+
+
+def _connect(rank: int, table: Segment) -> tuple[RankRecord, RankEnds]:
+    """Make a rank's channel, lifeline and output pipes: ours are closed in other forked children, theirs are the rank's."""
+    with making() as register:
+        our_channel, channel = Channel.pair()
+        register(our_channel)
+        lifeline, our_lifeline = _pipe()
+        register(our_lifeline)
+        streams, pipes = [], []
+        for name in ("stdout", "stderr"):
+            our_pipe, pipe = _pipe()
+            register(our_pipe)
+            platforms.grow_pipe(our_pipe.fileno())
+            streams.append(RankStream(rank, name, our_pipe))
+            pipes.append(pipe)
+    record = RankRecord(rank, Row(table, rank), our_channel, our_lifeline, (streams[0], streams[1]))
+    return record, RankEnds(channel, lifeline, pipes[0], pipes[1])
+
+
+def _pipe() -> tuple[Descriptor, Descriptor]:
+    read, write = os.pipe2(os.O_CLOEXEC)
+    return Descriptor(read), Descriptor(write)
+
+
+def _disconnect(record: RankRecord) -> None:
+    """Close our ends; a rank that runs is killed by that."""
+    for end in (record.channel, record.lifeline, *(stream.pipe for stream in record.streams)):
+        end.close()
+
+
+def _follow(
+    records: list[RankRecord],
+    processes: Sequence[RankProcess],
+    setups: Sequence[Setup],
+    table: Segment,
+    parcel: Parcel | None,
+    choice: StartMethod,
+    frontend: Frontend,
+    sink: Sink,
+    daemon: bool,
+) -> ProcessContext:
+    """Give the processes their tasks, and follow them from here on."""
+    try:
+        for record, process, setup in zip(records, processes, setups, strict=True):
+            record.process = process
+            if parcel is not None:
+                _hand_over(record.channel, setup, table, parcel)
+        context = ProcessContext(records, choice, frontend, sink, daemon)
+    except BaseException:
+        for process in processes:
+            process.kill()
+            process.join(INTERRUPT_SECONDS)
+        raise
+    end_at_exit(context)
+    try:
+        frontend.watch(context)
+    except Exception:
+        _log.exception("the monitor of the ranks could not be shown")
+    except KeyboardInterrupt:
+        context.stop(INTERRUPT_SECONDS, reason="an interrupt")
+        raise
+    return context
+
+
+def _hand_over(channel: Channel, setup: Setup, table: Segment, parcel: Parcel) -> None:
+    try:
+        channel.send_plain(SETUP, setup, [table])
+        channel.send(TASK, parcel)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # it is dead already; its exit status says more
+
+
+def _setups(
+    nprocs: int, daemon: bool, threads: int | None, env: Mapping[str, str] | None, frontend: Frontend
+) -> list[Setup]:
+    process = current_process()
+    base, in_libraries = _environment(nprocs, threads)
+    log = _logging_setup()
+    return [
+        Setup(
+            rank=rank,
+            world_size=nprocs,
+            name=f"rank-{rank}",
+            daemon=daemon,
+            parent=(process.name, os.getpid()),
+            authkey=bytes(process.authkey),
+            env={
+                **base,
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": str(nprocs),
+                **(env or {}),
+            },
+            threads=in_libraries,
+            seeds=rank_seeds,
+            rank_setup=frontend.rank_setup,
+            logging=log,
+            cwd=os.getcwd(),
+            path=list(sys.path),
+            argv=list(sys.argv),
+            board=TravellingFd(0),
+        )
+        for rank, rank_seeds in enumerate(seeds.derive(nprocs))
+    ]
+
+
+def _environment(nprocs: int, threads: int | None) -> tuple[dict[str, str], int | None]:
+    """Return the ranks' environment, and the threads to set in libraries that a rank has loaded already."""
+    env = dict(os.environ)
+    share = max(1, platforms.cpu_count() // max(1, nprocs)) if threads is None else threads
+    free = [name for name in THREAD_VARIABLES if threads is not None or name not in env]
+    env.update(dict.fromkeys(free, str(share)))
+    return env, share if len(free) == len(THREAD_VARIABLES) else None
+
+
+def _logging_setup() -> LoggingSetup | None:
+    for handler in logging.root.handlers:
+        formatter = handler.formatter
+        if isinstance(handler, logging.StreamHandler):
+            return LoggingSetup(
+                logging.root.level,
+                None if formatter is None else formatter._fmt,
+                None if formatter is None else formatter.datefmt,
+            )
+    return None
+
+

@@ -1,0 +1,77 @@
+"""Standard streams of a rank: its own pipes, whole lines, no input. Runs in the rank."""
+
+import builtins
+import contextlib
+import faulthandler
+import io
+import os
+import sys
+from typing import Any, NoReturn
+
+from nbmp.errors import StdinError
+
+
+def take_over() -> None:
+    """Make descriptors 0, 1, 2 and `sys.stdin`, `stdout`, `stderr` the rank's own.
+
+    Whatever still holds the streams of the launching process, such as the handlers of `logging`, writes to the rank's from
+    here on: in a notebook those lead to the kernel's sockets, which a forked child must not touch.
+    """
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        stream = _line_writer(fd)
+        for old in {id(old): old for old in (getattr(sys, name), getattr(sys, f"__{name}__"))}.values():
+            _redirect(old, stream)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    faulthandler.enable(sys.stderr)
+
+
+def refuse_input() -> None:
+    """Make `input()` and reads of `sys.stdin` raise `StdinError`."""
+    sys.stdin = _NoInput()
+    builtins.input = _no_input
+
+
+def flush() -> None:
+    """Hand everything that was printed to the pipes."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+
+
+def _line_writer(fd: int) -> io.TextIOWrapper:
+    raw = open(fd, "wb", closefd=False)  # noqa: SIM115  # as long as the rank
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def _redirect(old: Any, new: io.TextIOWrapper) -> None:
+    if old is None:
+        return
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+        for handler in [handler for logger in loggers for handler in getattr(logger, "handlers", ())]:
+            if getattr(handler, "stream", None) is old:
+                handler.stream = new
+    with contextlib.suppress(AttributeError, TypeError):  # a stream written in C takes no attributes; it writes to our fd
+        old.write, old.flush = new.write, new.flush
+
+
+class _NoInput(io.TextIOBase):
+    """`sys.stdin` of a rank."""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, *_: Any) -> NoReturn:
+        _no_input()
+
+    def readline(self, *_: Any) -> NoReturn:  # type: ignore[override]
+        _no_input()
+
+
+def _no_input(*_: Any) -> NoReturn:
+    raise StdinError("a rank has no keyboard: ask in the launching process (the notebook) and pass the answer as an argument")

@@ -1,0 +1,1 @@
+"""Shared memory: segments, and the arrays that lie in them."""

@@ -1,0 +1,149 @@
+"""The sending side: an object becomes a parcel.
+
+    functions, classes and closures of `__main__` and of cells    by value (cloudpickle)
+    shared arrays                                                 by handle: a place in a segment, the descriptor goes along
+    other buffers above 64 kB                                     copied once into the parcel's payload
+    everything that the standard library teaches ForkingPickler   as there (connections, locks, queues of its own)
+    IPython's shell and its `exit`                                as what they are in a rank
+"""
+
+import contextlib
+import io
+import linecache
+import os
+import pickle
+import sys
+import types
+from collections import ChainMap
+from collections.abc import Callable, Iterator
+from multiprocessing import context as mp_context
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import cloudpickle
+from cloudpickle import cloudpickle as cloud
+
+from nbmp.errors import CannotTravelError
+from nbmp.pickling import strangers
+from nbmp.pickling.arriving import TravellingFd, arriving_array
+from nbmp.pickling.diagnosis import find_culprit
+from nbmp.pickling.parcel import INLINE, OwnedFd, Parcel, pack
+from nbmp.pickling.rebuilding import code_of_file, exception, main_class
+
+Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def dumps(obj: Any, *, name: str = "object", to_main: bool = False) -> Parcel:
+    """Return `obj` as a parcel.
+
+    Parameters
+    ----------
+    name : str
+        How the caller knows the object; begins the path in an error.
+    to_main : bool
+        It goes back to the process that owns `__main__`: classes from there are looked up by name first, so that what
+        arrives is an instance of the class that the user has, not of a copy.
+
+    Raises
+    ------
+    CannotTravelError
+        When it, or something in it, cannot be pickled; names the place.
+    """
+    try:
+        return _Pickler.parcel(obj, to_main)
+    except Exception as error:
+        path, culprit = find_culprit(obj, name, lambda part: _can_leave(part, to_main))
+        raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from error
+
+
+def _can_leave(obj: Any, to_main: bool) -> bool:
+    try:
+        _Pickler.parcel(obj, to_main)
+    except Exception:
+        return False
+    return True
+
+
+def _reason(error: Exception, culprit: Any) -> str:
+    text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    kind = f"{type(culprit).__module__}.{type(culprit).__qualname__}".removeprefix("builtins.")
+    return text if type(culprit).__qualname__ in text else f"{text} (it is a {kind})"
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
+    """One pickling. Collects the buffers and the descriptors that leave with the pickle."""
+
+    dispatch_table = ChainMap(
+        {types.CodeType: lambda code: _reduce_code(code)},
+        ForkingPickler._extra_reducers,  # type: ignore[attr-defined]  # no public way to what it was taught
+        cloudpickle.Pickler.dispatch_table,
+    )
+
+    @classmethod
+    def parcel(cls, obj: Any, to_main: bool) -> Parcel:
+        file = io.BytesIO()
+        pickler = cls(file, protocol=5, buffer_callback=lambda buffer: pickler._stays_inline(buffer))
+        pickler._to_main = to_main
+        with pickler._passing_descriptors():
+            pickler.dump(obj)
+        return pack(file.getvalue(), pickler._buffers, pickler._keep)
+
+    def __init__(self, file: io.BytesIO, **options: Any) -> None:
+        super().__init__(file, **options)
+        self._buffers: list[pickle.PickleBuffer] = []
+        self._keep: list[Any] = []  # owners of the descriptors that travel
+        self._indices: dict[Any, int] = {}
+        self._arrays = sys.modules.get("nbmp.memory.arrays")  # nobody has a shared array before it is imported
+
+    def _stays_inline(self, buffer: pickle.PickleBuffer) -> bool:
+        try:
+            small = buffer.raw().nbytes <= INLINE
+        except BufferError:
+            return True  # not contiguous
+        if not small:
+            self._buffers.append(buffer)
+        return small
+
+    def reducer_override(self, obj: Any) -> Any:
+        if self._arrays is not None and type(obj) is self._arrays.np.ndarray:
+            place = self._arrays.handle_of(obj)
+            if place is not None:
+                segment, handle = place
+                return arriving_array, (self._index(segment.key, segment), tuple(handle))
+            return NotImplemented
+        if self._to_main and isinstance(obj, type) and obj.__module__ == "__main__":
+            return main_class, (obj.__qualname__, cloudpickle.dumps(obj))
+        if isinstance(obj, BaseException) and type(obj).__reduce__ is BaseException.__reduce__:
+            return exception, (type(obj), obj.args), obj.__dict__ or None
+        stranger = strangers.reduce(obj)
+        return super().reducer_override(obj) if stranger is None else stranger
+
+    def _index(self, key: Any, owner: Any) -> int:
+        if key not in self._indices:
+            self._indices[key] = len(self._keep)
+            self._keep.append(owner)
+        return self._indices[key]
+
+    @contextlib.contextmanager
+    def _passing_descriptors(self) -> Iterator[None]:
+        """Let the standard library's objects think that a child is being spawned: they hand out descriptors only then."""
+        before = mp_context.get_spawning_popen()
+        mp_context.set_spawning_popen(self)  # type: ignore[arg-type]  # it wants the three names below
+        try:
+            yield
+        finally:
+            mp_context.set_spawning_popen(before)
+
+    def duplicate_for_child(self, fd: int) -> int:
+        return self._index(object(), OwnedFd(os.dup(fd)))
+
+    DupFd = TravellingFd
+
+
+def _reduce_code(code: types.CodeType) -> Reduced:
+    """Keep the file name (cloudpickle 3.1.3 drops it), and take along source that no file has: that of a cell."""
+    _, arguments, *_ = cloud._code_reduce(code)
+    source = None
+    if not os.path.exists(code.co_filename):
+        source = "".join(linecache.getlines(code.co_filename)) or None
+    return code_of_file, (arguments, code.co_filename, source)

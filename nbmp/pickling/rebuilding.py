@@ -1,0 +1,27 @@
+"""Functions that rebuild what `leaving` reduced, in the receiving process."""
+
+import linecache
+import pickle
+import sys
+import types
+from typing import Any
+
+
+def code_of_file(arguments: tuple[Any, ...], filename: str, source: str | None) -> types.CodeType:
+    """Return the code under its own file name; source that came along is put where tracebacks look for it."""
+    if source is not None and filename not in linecache.cache:
+        linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    return types.CodeType(*arguments).replace(co_filename=filename)
+
+
+def main_class(qualname: str, by_value: bytes) -> Any:
+    """Return the class of this name that `__main__` has here, else the one that was sent."""
+    found: Any = sys.modules["__main__"]
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    return found if isinstance(found, type) else pickle.loads(by_value)
+
+
+def exception(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """Return an exception without calling its `__init__`, which may take other arguments than it passed on."""
+    return kind.__new__(kind, *args)

@@ -1,0 +1,100 @@
+"""Linux: memfd, pidfd, SIGIO lifeline, cgroups. Needs kernel 5.3 (pidfd_open)."""
+
+import fcntl
+import os
+import select
+import signal
+import sys
+
+from nbmp.platforms.cgroups import cgroup_cpu_limit, cgroup_memory_left, cgroup_oom_kills
+from nbmp.platforms.processmap import mapped_libraries, opened_devices, thread_inside
+
+PIPE_BYTES = 1 << 20
+"""Room in an output pipe: a rank goes on writing while the launcher's interpreter is busy in C code."""
+
+
+def cpu_count() -> int:
+    """Return how many cores this process may use: its affinity mask, and the cgroup's CPU quota rounded up. At least 1."""
+    cores = len(os.sched_getaffinity(0))
+    limit = cgroup_cpu_limit()
+    return max(1, min(cores, limit) if limit is not None else cores)
+
+
+def anonymous_file(name: str) -> int:
+    """Return a descriptor of a new memory file: close-on-exec, no name in any folder, gone with its last user."""
+    return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+
+
+def seal(fd: int, *, contents: bool = False) -> None:
+    """Fix the size of a memory file for good, so that no access inside it can fault; with `contents` also its bytes."""
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    if contents:
+        seals |= fcntl.F_SEAL_WRITE
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seals)
+
+
+def available_memory() -> int | None:
+    """Return how many bytes can still be taken before the out-of-memory killer comes: machine's and cgroup's, the less."""
+    left = cgroup_memory_left()
+    try:
+        with open("/proc/meminfo", "rb") as file:
+            for line in file:
+                if line.startswith(b"MemAvailable:"):
+                    machine = int(line.split()[1]) * 1024
+                    return machine if left is None else min(machine, left)
+    except OSError:
+        pass
+    return left
+
+
+def oom_kills() -> int:
+    """Return how often the out-of-memory killer has struck in this process' cgroup; 0 where that cannot be read."""
+    return cgroup_oom_kills()
+
+
+def exit_sentinel(pid: int) -> int:
+    """Return a descriptor that becomes readable when the child `pid` has exited (a pidfd, close-on-exec)."""
+    return os.pidfd_open(pid)
+
+
+def grow_pipe(fd: int) -> None:
+    """Give a pipe room for `PIPE_BYTES` if the system allows it."""
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        pass  # per-user limit reached: the default size works as well, only sooner full
+
+
+F_SETSIG = 10  # asm-generic/fcntl.h; the fcntl module does not have it
+
+
+def arm_lifeline(fd: int, group: int) -> None:
+    """Have the kernel kill process group `group` (SIGKILL) as soon as the write end of the pipe `fd` is closed.
+
+    Works whatever this process is doing: with the interpreter lock held in C code, with every other signal ignored. `fd`
+    must be the only one of its open file description, since the owner of the signal belongs to the description. If the
+    write end is closed already the group is killed here.
+    """
+    fcntl.fcntl(fd, F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(fd, fcntl.F_SETOWN, -group)
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC | os.O_NONBLOCK)
+    watch = select.poll()
+    watch.register(fd, 0)  # POLLHUP is always reported
+    if watch.poll(0):  # hung up before it was armed: nobody would send the signal
+        os.killpg(group, signal.SIGKILL)
+
+
+def unsafe_to_fork() -> str | None:
+    """Return why a fork of this process may hang or break its child, None when nothing is known against it.
+
+    CUDA: a context does not survive a fork; a device file is open only after initialisation. libgomp: a child that enters a
+    parallel region waits for pool threads that the fork did not copy (LLVM's and Intel's OpenMP reset themselves, OpenBLAS
+    too). Nothing is initialised by asking.
+    """
+    if opened_devices("/dev/nvidia"):
+        by = next((name for name in ("cupy", "torch", "numba", "jax", "tensorflow") if name in sys.modules), "a library")
+        return f"CUDA is initialised in this process (by {by}), and a CUDA context does not survive a fork"
+    gomp = mapped_libraries("libgomp")
+    if gomp and thread_inside(gomp):
+        return "an OpenMP thread pool (libgomp) is alive in this process, and a forked rank that uses it would hang"
+    return None

@@ -1,0 +1,155 @@
+"""What went wrong in a rank, as plain data: made in the launching process, kept on the exceptions, rendered on demand.
+
+A report is complete when it is made (cell names and source lines included), so it renders the same anywhere, also after
+pickling, and needs neither the rank nor the notebook any more.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+RUNNING = "running its function"
+"""The ordinary stage of a failure, not worth mentioning."""
+
+OUTER_FRAMES = 8
+"""How many of the frames around the innermost one are listed."""
+
+
+class Frame(NamedTuple):
+    """One frame of a stack."""
+
+    file: str
+    """As a person knows it: `Cell In[3]` or a path."""
+    line: int
+    function: str
+    """`<module>` at the top of a cell or a script."""
+    source: tuple[tuple[int, str], ...] = ()
+    """A few (line number, text) around `line`; empty when the source is not to be had."""
+
+    def place(self) -> str:
+        """Return `Cell In[3], line 12, in step`."""
+        inside = "" if self.function == "<module>" else f", in {self.function}"
+        return f"{self.file}, line {self.line}{inside}"
+
+
+class ExceptionReport(NamedTuple):
+    """One exception of a rank and what led to it."""
+
+    type_name: str
+    message: str
+    frames: tuple[Frame, ...]
+    """The user's frames, outermost first."""
+    raised_in: Frame | None = None
+    """The library frame that raised, when it was not the user's own."""
+    notes: tuple[str, ...] = ()
+    earlier: "ExceptionReport | None" = None
+    """The exception that this one was raised from, or while handling."""
+    is_cause: bool = False
+    """Whether `earlier` is an explicit cause (`raise ... from`)."""
+
+    def headline(self) -> str:
+        """Return `ValueError: shapes do not match`."""
+        return f"{self.type_name}: {self.message}" if self.message else self.type_name
+
+
+class RankFailure(NamedTuple):
+    """How one rank failed by itself."""
+
+    rank: int
+    pid: int | None
+    when: float
+    """Seconds of the system's monotonic clock."""
+    stage: str
+    """What it was doing: `running its function`, `unpickling its task`, ..."""
+    exit_code: int | None = None
+    signal_name: str | None = None
+    report: ExceptionReport | None = None
+    text: str = ""
+    """The rank's own traceback as text."""
+    hint: str = ""
+    """The likely reason, and the last lines of its stderr."""
+
+    @property
+    def summary(self) -> str:
+        """One line: `ValueError: shapes do not match`, `signal SIGKILL`, `exit code 3`."""
+        if self.report is not None:
+            return self.report.headline().splitlines()[0]
+        return f"signal {self.signal_name}" if self.signal_name else f"exit code {self.exit_code}"
+
+
+class Palette(NamedTuple):
+    """ANSI codes, or nothing."""
+
+    red: str = ""
+    purple: str = ""
+    green: str = ""
+    bold: str = ""
+    off: str = ""
+
+
+COLOURS = Palette("\x1b[31m", "\x1b[35m", "\x1b[32m", "\x1b[1m", "\x1b[0m")
+
+
+def render(title: str, error: Any, *, colour: bool) -> list[str]:
+    """Return the text of a `ProcessException` as a cell or a terminal shows it, a list of paragraphs."""
+    ink = COLOURS if colour else Palette()
+    first = next((failure for failure in error.failures if failure.rank == error.error_index), None)
+    if first is None:  # made by hand, or by something that is not a launch
+        return [f"{ink.red}{title}{ink.off}: {error}"]
+    of = f" of {error.world_size}" if error.world_size else ""
+    what = _headline(first, ink)
+    lines = [f"{ink.red}{title}{ink.off}: rank {first.rank}{of} (pid {first.pid}) {what}"]
+    if first.stage != RUNNING:
+        lines.append(f"It was {first.stage}.")
+    if first.report is not None:
+        lines += ["", *_exception(first.report, f"rank {first.rank}", ink)]
+    if first.hint:
+        lines += ["", first.hint]
+    others = [failure for failure in error.failures if failure.rank != error.error_index]
+    if others:
+        lines += ["", "Failed too:"]
+        lines += [f"  {ink.purple}rank {other.rank}{ink.off}  {_short(other)}" for other in others]
+    lines += ["", error.aftermath] if error.aftermath else []
+    if error.__cause__ is not None:
+        lines.append("The original exception is __cause__.")
+    return lines
+
+
+def _headline(failure: RankFailure, ink: Palette) -> str:
+    if failure.report is None:
+        if failure.signal_name:
+            return f"was ended by {ink.bold}{failure.signal_name}{ink.off}"
+        return f"left with {ink.bold}exit code {failure.exit_code}{ink.off}"
+    message = f": {failure.report.message}" if failure.report.message else ""
+    return f"raised {ink.bold}{failure.report.type_name}{ink.off}{message}"
+
+
+def _short(failure: RankFailure) -> str:
+    place = f"  ({failure.report.frames[-1].place()})" if failure.report and failure.report.frames else ""
+    return failure.summary + place
+
+
+def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
+    margin = " " * len(label)
+    label = f"{ink.purple}{label}{ink.off}"
+    if report.frames:
+        *outer, inner = report.frames
+        yield f"{label}  {ink.green}{inner.place()}{ink.off}"
+        width = max((len(str(number)) for number, _ in inner.source), default=0)
+        for number, text in inner.source:
+            if number == inner.line:
+                yield f"{ink.red}---> {number:>{width}}{ink.off} {ink.bold}{text}{ink.off}"
+            else:
+                yield f"     {number:>{width}} {text}".rstrip()
+        for frame in reversed(outer[-OUTER_FRAMES:]):
+            yield f"{margin}  called from {frame.place()}"
+        if len(outer) > OUTER_FRAMES:
+            yield f"{margin}  ... and {len(outer) - OUTER_FRAMES} frames more"
+    if report.raised_in is not None:
+        lead = margin if report.frames else label
+        yield f"{lead}  raised in {report.raised_in.place()}"
+    for note in report.notes:
+        yield f"{margin}  {note}"
+    if report.earlier is not None:
+        yield ""
+        yield f"{'caused by' if report.is_cause else 'while handling'} {report.earlier.headline()}"
+        yield from _exception(report.earlier, "", ink)
