@@ -4,14 +4,17 @@
 or unlinked here. `leftovers` compares two looks and waits a while, since a process that was told to end and a
 thread that was told to stop take a moment.
 
-A helper that lives on purpose (a fork server, a resource tracker) is not a leak. Whatever starts one says so
-by a function in `HELPERS`, which returns the pids and the descriptors that belong to it at that moment.
+A helper that lives on purpose (a fork server, a resource tracker) is no leak, in this process or in a kernel
+that a test keeps. It is known by its command line. What it has forked shows the same command line, but under
+a parent that shows it too: that is a rank, and a leak like any other. This process' descriptors that lead to
+a helper are named by the functions in `HELPER_DESCRIPTORS`.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -26,23 +29,27 @@ PATIENCE = 5.0  # seconds until what is still there counts as left behind
 SHM = Path("/dev/shm")
 
 
-@dataclass(frozen=True)
-class Helper:
-    """A process that is meant to outlive a test, and this process' ends of its pipes and sockets."""
+HELPER_COMMANDS = (
+    "from nbmp.launch.server import serve",
+    "from multiprocessing.forkserver import main",
+    "from multiprocessing.resource_tracker import main",
+)
 
-    pids: frozenset[int] = frozenset()
-    descriptors: frozenset[int] = frozenset()
 
-
-def standard_library() -> Helper:
-    """Return multiprocessing's own fork server and resource tracker."""
+def to_standard_helpers() -> set[int | None]:
+    """Return what leads to multiprocessing's own fork server and resource tracker."""
     server, tracker = forkserver._forkserver, resource_tracker._resource_tracker
-    pids = (getattr(server, "_forkserver_pid", None), getattr(tracker, "_pid", None))
-    descriptors = (getattr(server, "_forkserver_alive_fd", None), getattr(tracker, "_fd", None))
-    return Helper(frozenset(filter(None, pids)), frozenset(filter(None, descriptors)))
+    return {getattr(server, "_forkserver_alive_fd", None), getattr(tracker, "_fd", None)}
 
 
-HELPERS: list[Callable[[], Helper]] = [standard_library]
+def to_fork_server() -> set[int | None]:
+    """Return what leads to nbmp's fork server."""
+    module = sys.modules.get("nbmp.launch.methods.forkserver")
+    server = getattr(module, "_server", None)
+    return {server.channel.fileno()} if server else set()
+
+
+HELPER_DESCRIPTORS: list[Callable[[], set[int | None]]] = [to_standard_helpers, to_fork_server]
 
 
 @dataclass(frozen=True)
@@ -56,10 +63,9 @@ class Holdings:
 
     @classmethod
     def now(cls) -> Holdings:
-        helpers = [helper() for helper in HELPERS]
         return cls(
-            children=_children(set().union(*(helper.pids for helper in helpers))),
-            descriptors=_descriptors(set().union(*(helper.descriptors for helper in helpers))),
+            children=_children(),
+            descriptors=_descriptors(set().union(*(named() for named in HELPER_DESCRIPTORS))),
             names={path.name: path.name for path in SHM.glob("nbmp*")},
             threads={t.ident or 0: t.name for t in threading.enumerate() if t.name.startswith("nbmp")},
         )
@@ -85,25 +91,27 @@ def leftovers(earlier: Holdings, kinds: Collection[str] = KINDS, patience: float
     return left
 
 
-def _children(helpers: Collection[int]) -> dict[tuple[int, float], str]:
-    """Return the live descendants of this process, helpers and their descendants left out."""
+def _children() -> dict[tuple[int, float], str]:
+    """Return the live descendants of this process, helpers left out."""
     found: dict[tuple[int, float], str] = {}
-    waiting = psutil.Process().children()
+    waiting = [(child, "") for child in psutil.Process().children()]
     while waiting:
-        child = waiting.pop()
-        if child.pid in helpers:
-            continue
+        child, command_of_parent = waiting.pop()
         try:
-            waiting += child.children()
-            if child.status() != psutil.STATUS_ZOMBIE:
-                command = " ".join(child.cmdline())[:120]
-                found[child.pid, child.create_time()] = f"pid {child.pid} ({child.status()}) {command}"
+            command = " ".join(child.cmdline())
+            waiting += [(grandchild, command) for grandchild in child.children()]
+            if child.status() != psutil.STATUS_ZOMBIE and not is_helper(command, command_of_parent):
+                found[child.pid, child.create_time()] = f"pid {child.pid} ({child.status()}) {command[:120]}"
         except psutil.NoSuchProcess:
             continue
     return found
 
 
-def _descriptors(helpers: Collection[int]) -> dict[tuple[int, str], str]:
+def is_helper(command: str, command_of_parent: str) -> bool:
+    return any(known in command and known not in command_of_parent for known in HELPER_COMMANDS)
+
+
+def _descriptors(to_helpers: Collection[int | None]) -> dict[tuple[int, str], str]:
     """Return the open descriptors of this process and what each one leads to."""
     found: dict[tuple[int, str], str] = {}
     for name in os.listdir("/proc/self/fd"):
@@ -111,6 +119,6 @@ def _descriptors(helpers: Collection[int]) -> dict[tuple[int, str], str]:
             target = os.readlink(f"/proc/self/fd/{name}")
         except FileNotFoundError:  # the one that the listing itself had open
             continue
-        if int(name) not in helpers:
+        if int(name) not in to_helpers:
             found[int(name), target] = f"{name} -> {target}"
     return found

@@ -19,7 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-CELL_TIMEOUT = 120.0
+CELL_TIMEOUT = 120
 
 
 def execute(path: Path, *, show: bool = False) -> Any:

@@ -21,7 +21,10 @@ import nbmp
 def loaded(rank):
     return [name for name in {FOREIGN} if name in sys.modules]
 
-print(nbmp.start_processes(loaded, nprocs=2, join=False, start_method=sys.argv[1]).results())
+context = nbmp.start_processes(loaded, nprocs=2, join=False, start_method=sys.argv[1])
+while not context.join():
+    pass
+print(context.results)
 """
 
 
@@ -58,6 +61,13 @@ def test_front_door_lists_what_is_there_in_order() -> None:
     assert list(nbmp.__all__) == sorted(nbmp.__all__)
     assert [name for name in nbmp.__all__ if not hasattr(nbmp, name)] == []
     assert set(nbmp.__all__) <= set(dir(nbmp))
+
+
+def test_no_module_hides_a_name_of_the_front_door() -> None:
+    """Importing `nbmp.a.b` binds `nbmp.a`, whatever the front door says that `a` is."""
+    imports = "\n".join(f"import {name}" for name in core_modules())
+    code = f"{imports}\nprint([name for name in nbmp.__all__ if type(getattr(nbmp, name)) is type(nbmp)])"
+    assert output_of("-c", code) == "[]"
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

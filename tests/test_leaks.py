@@ -8,13 +8,15 @@ import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import nbmp
 from tests import leaks
-from tests.leaks import Helper, Holdings, leftovers
+from tests.leaks import Holdings, leftovers
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -57,15 +59,42 @@ def test_child_that_is_ending_is_waited_for(before: Holdings) -> None:
         assert leftovers(before, ["children"]) == []
 
 
-def test_helper_and_its_children_are_no_leak(
-    before: Holdings, sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+def test_helper_is_no_leak_but_what_it_forked_is() -> None:
+    server = f"python -c import nbmp; {leaks.HELPER_COMMANDS[0]}; serve(5)"
+    assert leaks.is_helper(server, "python -m ipykernel_launcher")
+    assert not leaks.is_helper(server, server)
+    assert not leaks.is_helper("python script.py", server)
+
+
+def test_descriptor_that_leads_to_a_helper_is_no_leak(
+    before: Holdings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read_end, write_end = os.pipe()
-    mine = Helper(frozenset({sleeper.pid}), frozenset({read_end, write_end}))
-    monkeypatch.setattr(leaks, "HELPERS", [*leaks.HELPERS, lambda: mine])
-    assert leftovers(before, patience=0) == []
-    os.close(read_end)
-    os.close(write_end)
+    descriptor = os.memfd_create("helper")
+    monkeypatch.setattr(leaks, "HELPER_DESCRIPTORS", [*leaks.HELPER_DESCRIPTORS, lambda: {descriptor}])
+    assert leftovers(before, ["descriptors"], patience=0) == []
+    os.close(descriptor)
+
+
+def wait_for(rank: int, path: Path) -> int:
+    while not path.exists():
+        time.sleep(0.01)
+    return rank
+
+
+@pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
+def test_living_rank_is_a_leak_and_the_fork_server_is_not(
+    before: Holdings, tmp_path: Path, start_method: str
+) -> None:
+    context = nbmp.start_processes(wait_for, (tmp_path / "go",), join=False, start_method=start_method)
+    assert context is not None
+    try:
+        (line,) = leftovers(before, ["children"], patience=0)
+        assert f"pid {context.pids()[0]} " in line
+    finally:
+        (tmp_path / "go").touch()
+    assert context.join()
+    del context
+    assert leftovers(before) == []
 
 
 def test_open_descriptor_is_reported_with_its_target(before: Holdings, tmp_path: Path) -> None:
