@@ -1,0 +1,27 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
+def test_program_of_the_readme_prints_what_it_says(start_method: str, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (promised,) = re.findall(r"print\(table\) +# (.*)", program)
+    script = tmp_path / "program.py"
+    script.write_text(program.replace("nprocs=4", f"nprocs=4, start_method={start_method!r}"))
+    lines = subprocess.check_output([sys.executable, script], text=True).splitlines()
+    assert lines == [str([f"rank {rank} is done" for rank in range(4)]), promised]
+
+
+def test_files_of_the_readme_are_there() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / "README.md").read_text()):
+        assert target.startswith("https:") or (ROOT / target).exists(), target
