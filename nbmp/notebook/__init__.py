@@ -6,7 +6,8 @@
     cells       which cell a source file is, and where a magic's body stands in it
     source      a cell's body compiled for the ranks          (launching process)
     body        a compiled body, run                          (rank)
-    inrank      IPython in a rank: display, input, the shell  (rank)
+    inrank      IPython in a rank                             (rank)
+    publisher   what a rank displays, on its way              (rank)
     frontend    what the core asks of the place that launches
     output      lines and displays of ranks, under the cell that launched them
     monitor     the table of ranks, kept up to date by one thread

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
-from nbmp.launch.frontends import Sink
+from nbmp.launching.frontends import Sink
 from nbmp.notebook import cells, monitor, output
 
 if TYPE_CHECKING:
-    from nbmp.launch.context import ProcessContext
+    from nbmp.launching.context import ProcessContext
 
 
 class NotebookFrontend:

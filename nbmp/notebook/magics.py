@@ -42,7 +42,7 @@ class MpspawnMagics(Magics):
 
 
 def _launch(source: Source, options: Options) -> list[Any]:
-    from nbmp.launch.start import launch
+    from nbmp.launching.start import launch
 
     at_home: set[str] = set()
     while True:

@@ -20,12 +20,12 @@ from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from nbmp.monitor import LaunchSnapshot, Sampler, text_table
+from nbmp.monitoring import LaunchSnapshot, Sampler, text_table
 from nbmp.notebook.output import CellChannel, channel_here
 from nbmp.notebook.render import html_table
 
 if TYPE_CHECKING:
-    from nbmp.launch.context import ProcessContext
+    from nbmp.launching.context import ProcessContext
 
 RATE = 5
 WIDGET = "application/vnd.jupyter.widget-view+json"

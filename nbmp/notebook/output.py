@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from nbmp.launch.frontends import Chunk, Display, Sink
+from nbmp.launching.frontends import Chunk, Display, Sink
 
 COLOURS = (36, 35, 33, 34, 32, 96, 95, 93, 94, 92)
 """Tags by rank; no red, which means an error."""

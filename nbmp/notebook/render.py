@@ -7,7 +7,7 @@ with the text colour of the place, and one `<style>` is scoped by a class. Where
 
 from html import escape
 
-from nbmp.monitor.snapshots import LaunchSnapshot, RankSnapshot, clock, duration, ranks_text, share, size
+from nbmp.monitoring.snapshots import LaunchSnapshot, RankSnapshot, clock, duration, ranks_text, share, size
 
 TINTS = {
     "starting": "#b8860b",
@@ -47,8 +47,8 @@ TINTED@container (max-width:520px){.nbmp-ranks .cpu,.nbmp-ranks .wide{display:no
 </style>""".replace(
     "TINTED",
     "".join(
-        f".nbmp-ranks .{group}{{background:color-mix(in srgb,{tint} 16%,transparent);"
-        f"color:color-mix(in srgb,{tint} 72%,currentColor)}}\n"
+        f".nbmp-ranks .{group}{{background:color-mix(in srgb,{tint} 20%,transparent);"
+        f"color:color-mix(in srgb,{tint} 58%,currentColor)}}\n"
         for group, tint in TINTS.items()
     ),
 )
