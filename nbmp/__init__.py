@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from nbmp.errors import StartError as StartError
     from nbmp.errors import StdinError as StdinError
     from nbmp.errors import UnsupportedPlatformError as UnsupportedPlatformError
-    from nbmp.launch.context import ProcessContext as ProcessContext
-    from nbmp.launch.context import SpawnContext as SpawnContext
-    from nbmp.launch.default_method import default_start_method as default_start_method
-    from nbmp.launch.start import launch as launch
-    from nbmp.launch.start import spawn as spawn
-    from nbmp.launch.start import start_processes as start_processes
+    from nbmp.launching.context import ProcessContext as ProcessContext
+    from nbmp.launching.context import SpawnContext as SpawnContext
+    from nbmp.launching.default_method import default_start_method as default_start_method
+    from nbmp.launching.start import launch as launch
+    from nbmp.launching.start import spawn as spawn
+    from nbmp.launching.start import start_processes as start_processes
     from nbmp.memory.arrays import empty as empty
     from nbmp.memory.arrays import full as full
     from nbmp.memory.arrays import is_shared as is_shared
@@ -45,27 +45,27 @@ __version__ = "0.1.0"
 _HOMES = {
     "CannotTravelError": "nbmp.errors",
     "LaunchTimeoutError": "nbmp.errors",
-    "ProcessContext": "nbmp.launch.context",
+    "ProcessContext": "nbmp.launching.context",
     "ProcessException": "nbmp.errors",
     "ProcessExitedException": "nbmp.errors",
     "ProcessRaisedException": "nbmp.errors",
     "SharedMemoryError": "nbmp.errors",
-    "SpawnContext": "nbmp.launch.context",
+    "SpawnContext": "nbmp.launching.context",
     "StartError": "nbmp.errors",
     "StdinError": "nbmp.errors",
     "TimeoutError": "multiprocessing",
     "UnsupportedPlatformError": "nbmp.errors",
     "cpu_count": "nbmp.platforms",
-    "default_start_method": "nbmp.launch.default_method",
+    "default_start_method": "nbmp.launching.default_method",
     "empty": "nbmp.memory.arrays",
     "full": "nbmp.memory.arrays",
     "is_shared": "nbmp.memory.arrays",
-    "launch": "nbmp.launch.start",
+    "launch": "nbmp.launching.start",
     "load_ipython_extension": "nbmp.notebook.extension",
     "ones": "nbmp.memory.arrays",
     "share_memory": "nbmp.memory.arrays",
-    "spawn": "nbmp.launch.start",
-    "start_processes": "nbmp.launch.start",
+    "spawn": "nbmp.launching.start",
+    "start_processes": "nbmp.launching.start",
     "unload_ipython_extension": "nbmp.notebook.extension",
     "zeros": "nbmp.memory.arrays",
 }

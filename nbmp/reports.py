@@ -65,6 +65,8 @@ class RankFailure(NamedTuple):
     report: ExceptionReport | None = None
     text: str = ""
     """The rank's own traceback as text."""
+    stack: tuple[Frame, ...] = ()
+    """Where it was when a fatal signal ended it: the user's frames, outermost first."""
     hint: str = ""
     """The likely reason, and the last lines of its stderr."""
 
@@ -102,6 +104,8 @@ def render(title: str, error: Any, *, colour: bool) -> list[str]:
         lines.append(f"It was {first.stage}.")
     if first.report is not None:
         lines += ["", *_exception(first.report, f"rank {first.rank}", ink)]
+    elif first.stack:
+        lines += ["", *_stack(first.stack, f"rank {first.rank}", ink)]
     if first.hint:
         lines += ["", first.hint]
     others = [failure for failure in error.failures if failure.rank != error.error_index]
@@ -128,11 +132,11 @@ def _short(failure: RankFailure) -> str:
     return failure.summary + place
 
 
-def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
+def _stack(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator[str]:
     margin = " " * len(label)
     label = f"{ink.purple}{label}{ink.off}"
-    if report.frames:
-        *outer, inner = report.frames
+    if frames:
+        *outer, inner = frames
         yield f"{label}  {ink.green}{inner.place()}{ink.off}"
         width = max((len(str(number)) for number, _ in inner.source), default=0)
         for number, text in inner.source:
@@ -144,8 +148,13 @@ def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[st
             yield f"{margin}  called from {frame.place()}"
         if len(outer) > OUTER_FRAMES:
             yield f"{margin}  ... and {len(outer) - OUTER_FRAMES} frames more"
+
+
+def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
+    margin = " " * len(label)
+    yield from _stack(report.frames, label, ink)
     if report.raised_in is not None:
-        lead = margin if report.frames else label
+        lead = margin if report.frames else f"{ink.purple}{label}{ink.off}"
         yield f"{lead}  raised in {report.raised_in.place()}"
     for note in report.notes:
         yield f"{margin}  {note}"

@@ -30,7 +30,7 @@ SHM = Path("/dev/shm")
 
 
 HELPER_COMMANDS = (
-    "from nbmp.launch.server import serve",
+    "from nbmp.launching.server import serve",
     "from multiprocessing.forkserver import main",
     "from multiprocessing.resource_tracker import main",
 )
@@ -44,7 +44,7 @@ def to_standard_helpers() -> set[int | None]:
 
 def to_fork_server() -> set[int | None]:
     """Return what leads to nbmp's fork server."""
-    module = sys.modules.get("nbmp.launch.methods.forkserver")
+    module = sys.modules.get("nbmp.launching.methods.forkserver")
     server = getattr(module, "_server", None)
     return {server.channel.fileno()} if server else set()
 

@@ -1,15 +1,24 @@
 """The fork server: every line here runs in it. Single-threaded, and stays so: that is what makes its forks safe."""
 
 import contextlib
+import gc
 import os
 import select
 import signal
 import struct
 
-from nbmp.launch.channel import Channel
-from nbmp.launch.private import Descriptor, making
+from nbmp.launching import threads
+from nbmp.launching.channel import Channel
+from nbmp.launching.private import Descriptor, making
 
-PRELOAD = ("numpy", "numpy.random", "cloudpickle", "threadpoolctl", "nbmp.memory.arrays", "nbmp.launch.rank")
+PRELOAD = (
+    "numpy",
+    "numpy.random",
+    "cloudpickle",
+    "multiprocessing.util",
+    "nbmp.memory.arrays",
+    "nbmp.launching.rank",
+)
 """Loaded once here instead of in each rank."""
 
 _ANSWER = struct.Struct("=q")
@@ -21,6 +30,9 @@ def serve(fd: int) -> None:
     for module in PRELOAD:
         with contextlib.suppress(ImportError):
             __import__(module)
+    threads.look()
+    gc.collect()
+    gc.freeze()  # a collection in a rank does not touch, and so does not copy, what was loaded here
     _Server(Channel.of_fd(fd)).run()
 
 
@@ -75,7 +87,7 @@ class _Server:
             _close(stdout, stderr)
             with making() as register:  # kept open: end of file there means that the server and the rank are gone
                 register(kept := Descriptor(status))
-            from nbmp.launch.rank import spawned
+            from nbmp.launching.rank import spawned
 
             spawned(channel, lifeline, kept)
         finally:

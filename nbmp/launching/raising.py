@@ -6,7 +6,7 @@ import traceback
 from types import TracebackType
 
 import nbmp
-from nbmp.launch.messages import Raised, RawException, RawFrame
+from nbmp.launching.messages import Raised, RawException, RawFrame
 
 _OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
 _CHAIN = 10

@@ -11,33 +11,32 @@ import os
 import random
 import sys
 
-from nbmp.launch.messages import Seeds
+from nbmp.launching.messages import Seeds
 
 
 def derive(world_size: int) -> list[Seeds]:
     """Return the seeds of every rank, read off this process' global generators."""
     python = repr(random.getstate()).encode()
     numpy = _numpy_state()
-    return [Seeds(_seed(python, rank), None if numpy is None else _seed(numpy, rank)) for rank in range(world_size)]
+    entropy = os.urandom(32) if numpy is None else numpy
+    return [Seeds(_seed(python, rank), _seed(entropy, rank), numpy is not None) for rank in range(world_size)]
 
 
 def apply(seeds: Seeds) -> None:
     """Seed this rank's global generators."""
     random.seed(seeds.python)
-    if seeds.numpy is not None:
+    if seeds.numpy_used or "numpy.random" in sys.modules:  # loaded, it has the state of the process we were forked from
         import numpy.random
 
         numpy.random.seed([(seeds.numpy >> shift) & 0xFFFFFFFF for shift in range(0, 128, 32)])
 
 
 def _numpy_state() -> bytes | None:
+    """Return the state of `numpy.random` if the user may rely on it: None while NumPy's own seeding is in force."""
     generator = sys.modules.get("numpy.random.mtrand")
-    if generator is None:
+    if generator is None or getattr(generator._rand._bit_generator, "_seed_seq", None) is not None:
         return None
-    state = generator._rand
-    if getattr(state._bit_generator, "_seed_seq", None) is not None:  # NumPy seeded it itself, from the system's entropy
-        return os.urandom(32)
-    name, keys, *rest = state.get_state()
+    name, keys, *rest = generator._rand.get_state()
     return b"".join((name.encode(), keys.tobytes(), repr(rest).encode()))
 
 

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from multiprocessing import spawn as mp_spawn
 
 import nbmp
-from nbmp.launch.methods.fork import ChildLife
-from nbmp.launch.plan import Plan
-from nbmp.launch.process import RankProcess
+from nbmp.launching.methods.fork import ChildLife
+from nbmp.launching.plan import Plan
+from nbmp.launching.process import RankProcess
 
 # nbmp is found where this process has it, whatever the new interpreter's path; until the launcher's path arrives the current
 # folder is not searched, so that a user's `random.py` does not get in the way.
 _BOOT = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
-    "from nbmp.launch.rank import spawned; spawned({channel}, {lifeline})"
+    "from nbmp.launching.rank import spawned; spawned({channel}, {lifeline})"
 )
 
 

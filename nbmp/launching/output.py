@@ -3,8 +3,8 @@
 import codecs
 import os
 
-from nbmp.launch.frontends import Chunk
-from nbmp.launch.private import Descriptor
+from nbmp.launching.frontends import Chunk
+from nbmp.launching.private import Descriptor
 
 READ_BYTES = 1 << 16
 

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Sequence
 
 from nbmp import platforms
-from nbmp.launch.plan import Plan
-from nbmp.launch.private import Descriptor, making
-from nbmp.launch.process import UNKNOWN_STATUS, Ending, RankProcess
-from nbmp.launch.rank import forked
+from nbmp.launching.plan import Plan
+from nbmp.launching.private import Descriptor, making
+from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess
+from nbmp.launching.rank import forked
 
 
 class ChildLife(Ending):
@@ -66,7 +66,7 @@ def start(plans: Sequence[Plan]) -> list[RankProcess]:
 
 def _fork(process: RankProcess, plan: Plan, plans: Sequence[Plan]) -> ChildLife:
     # SIGINT is held back until the rank has its own handler and group; the interpreter's warning about threads is answered
-    # by the choice of the start method (`nbmp.launch.default_method`).
+    # by the choice of the start method (`nbmp.launching.default_method`).
     held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         with warnings.catch_warnings():

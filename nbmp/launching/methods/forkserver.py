@@ -16,12 +16,12 @@ import threading
 from collections.abc import Sequence
 
 from nbmp.errors import StartError
-from nbmp.launch.channel import TASK, Channel
-from nbmp.launch.methods.fork import wait_readable
-from nbmp.launch.methods.spawn import interpreter, package_root
-from nbmp.launch.plan import Plan
-from nbmp.launch.private import Descriptor, in_forked_child, making
-from nbmp.launch.process import UNKNOWN_STATUS, Ending, RankProcess
+from nbmp.launching.channel import TASK, Channel
+from nbmp.launching.methods.fork import wait_readable
+from nbmp.launching.methods.spawn import interpreter, package_root
+from nbmp.launching.plan import Plan
+from nbmp.launching.private import Descriptor, in_forked_child, making
+from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess
 
 ANSWER = struct.Struct("=q")
 START_SECONDS = 60.0
@@ -29,7 +29,7 @@ START_SECONDS = 60.0
 
 _BOOT = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
-    "from nbmp.launch.server import serve; serve({channel})"
+    "from nbmp.launching.server import serve; serve({channel})"
 )
 
 

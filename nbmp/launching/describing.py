@@ -2,13 +2,16 @@
 
 import linecache
 import os
+import re
 import sysconfig
 from functools import cache
 
 import nbmp
-from nbmp.launch.frontends import Frontend
-from nbmp.launch.messages import RawException, RawFrame
+from nbmp.launching.frontends import Frontend
+from nbmp.launching.messages import RawException, RawFrame
 from nbmp.reports import ExceptionReport, Frame
+
+_CRASH_LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
 BEFORE, AFTER = 2, 1
 """Lines of source shown around the one that matters."""
@@ -27,6 +30,12 @@ def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
         earlier=None if raw.earlier is None else report(raw.earlier, frontend),
         is_cause=raw.is_cause,
     )
+
+
+def crash_frames(text: str, frontend: Frontend) -> tuple[Frame, ...]:
+    """Return the user's frames, outermost first, of a stack that faulthandler wrote."""
+    raw = [RawFrame(filename, int(line), function, "") for filename, line, function in _CRASH_LINE.findall(text)]
+    return tuple(_frame(frame, frontend) for frame in reversed(raw) if _is_users(frame.filename))
 
 
 def _frame(raw: RawFrame, frontend: Frontend) -> Frame:

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
-from nbmp.launch.default_method import StartMethod
-from nbmp.launch.frontends import Frontend, Sink
-from nbmp.launch.judging import signal_name
-from nbmp.launch.process import RankProcess
-from nbmp.launch.record import RankRecord
-from nbmp.launch.supervisor import Supervisor
+from nbmp.launching.default_method import StartMethod
+from nbmp.launching.frontends import Frontend, Sink
+from nbmp.launching.judging import signal_name
+from nbmp.launching.process import RankProcess
+from nbmp.launching.record import RankRecord
+from nbmp.launching.supervisor import Supervisor
 from nbmp.reports import RankFailure
 
 TERM_SECONDS = 30.0

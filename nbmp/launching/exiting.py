@@ -7,8 +7,8 @@ in any other way the ranks' lifelines see to it.
 import atexit
 from weakref import WeakSet
 
-from nbmp.launch.context import INTERRUPT_SECONDS, ProcessContext
-from nbmp.launch.private import in_forked_child
+from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launching.private import in_forked_child
 
 _running: "WeakSet[ProcessContext]" = WeakSet()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 if TYPE_CHECKING:
-    from nbmp.launch.context import ProcessContext
+    from nbmp.launching.context import ProcessContext
 
 ALIVE = ("starting", "running")
 FAILED = ("raised", "exited", "killed")

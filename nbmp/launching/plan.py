@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nbmp.launch.channel import Channel
-from nbmp.launch.messages import Setup
-from nbmp.launch.private import Descriptor
+from nbmp.launching.channel import Channel
+from nbmp.launching.messages import Setup
+from nbmp.launching.private import Descriptor
 from nbmp.memory.segment import Segment
 
 
@@ -31,6 +31,8 @@ class Plan:
     setup: Setup
     ends: RankEnds
     board: Segment
+    crash: Descriptor
+    """Memory file for the stack of a fatal signal."""
     task: Callable[..., Any] | None
     """Under fork, what the rank calls as `task(rank)`. Otherwise it waits for a TASK message."""
     daemon: bool

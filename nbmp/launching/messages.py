@@ -21,13 +21,15 @@ class Setup(NamedTuple):
     """BLAS and OpenMP threads, to be set in libraries that are loaded already; None: leave them alone."""
     seeds: "Seeds"
     rank_setup: str | None
-    """See `nbmp.launch.frontends.Frontend`."""
+    """See `nbmp.launching.frontends.Frontend`."""
     logging: "LoggingSetup | None"
     cwd: str
     path: list[str]
     argv: list[str]
     board: Any
     """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
+    crash: Any
+    """Likewise of a memory file for the stack of a fatal signal."""
 
 
 class Call(NamedTuple):
@@ -41,8 +43,9 @@ class Seeds(NamedTuple):
     """Seeds for the global random generators of one rank."""
 
     python: int
-    numpy: int | None
-    """None: the launching process never used `numpy.random`, and a fresh interpreter seeds itself."""
+    numpy: int
+    numpy_used: bool
+    """Whether the launching process has used `numpy.random`; if not, a rank that has not loaded it need not either."""
 
 
 class LoggingSetup(NamedTuple):

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from nbmp.launch.context import ProcessContext
+    from nbmp.launching.context import ProcessContext
 
 NOTEBOOK = "nbmp.notebook.frontend"
 """Module with the notebook's front end: a function `current()` that returns one, or None without a live shell."""

@@ -16,23 +16,24 @@ from typing import Any
 
 from nbmp import platforms
 from nbmp.errors import LaunchTimeoutError
-from nbmp.launch import seeds
-from nbmp.launch.board import Row, board
-from nbmp.launch.channel import SETUP, TASK, Channel
-from nbmp.launch.context import INTERRUPT_SECONDS, ProcessContext
-from nbmp.launch.default_method import StartMethod, choose
-from nbmp.launch.exiting import end_at_exit
-from nbmp.launch.frontends import Frontend, Sink, current
-from nbmp.launch.messages import Call, LoggingSetup, Setup
-from nbmp.launch.output import RankStream
-from nbmp.launch.plan import Plan, RankEnds
-from nbmp.launch.private import Descriptor, making
-from nbmp.launch.process import RankProcess
-from nbmp.launch.record import RankRecord
+from nbmp.launching import seeds
+from nbmp.launching.board import Row, board
+from nbmp.launching.channel import SETUP, TASK, Channel
+from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launching.default_method import StartMethod, choose
+from nbmp.launching.exiting import end_at_exit
+from nbmp.launching.frontends import Frontend, Sink, current
+from nbmp.launching.messages import Call, LoggingSetup, Setup
+from nbmp.launching.output import RankStream
+from nbmp.launching.plan import Plan, RankEnds
+from nbmp.launching.private import Descriptor, making
+from nbmp.launching.process import RankProcess
+from nbmp.launching.record import RankRecord
+from nbmp.launching.threads import look as look_at_threads
 from nbmp.memory.segment import Segment
 from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.leaving import dumps
-from nbmp.pickling.parcel import Parcel
+from nbmp.pickling.parcel import OwnedFd, Parcel
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -172,6 +173,7 @@ def _start(
     sink = frontend.sink()
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
     table = board(nprocs)
+    look_at_threads()
     setups = _setups(nprocs, daemon, threads, env, frontend)
     records, ends = [], []
     try:
@@ -180,10 +182,12 @@ def _start(
             records.append(record)
             ends.append(rank_ends)
         plans = [
-            Plan(setup, rank_ends, table, _inherited(fn, arguments) if parcel is None else None, daemon)
-            for setup, rank_ends in zip(setups, ends, strict=True)
+            Plan(
+                setup, rank_ends, table, record.crash, _inherited(fn, arguments) if parcel is None else None, daemon
+            )
+            for setup, rank_ends, record in zip(setups, ends, records, strict=True)
         ]
-        processes = import_module(f"nbmp.launch.methods.{choice.method}").start(plans)
+        processes = import_module(f"nbmp.launching.methods.{choice.method}").start(plans)
         return _follow(records, processes, setups, table, parcel, choice, frontend, sink, daemon)
     except BaseException:
         for record in records:
@@ -225,7 +229,8 @@ def _connect(rank: int, table: Segment) -> tuple[RankRecord, RankEnds]:
             platforms.grow_pipe(our_pipe.fileno())
             streams.append(RankStream(rank, name, our_pipe))
             pipes.append(pipe)
-    record = RankRecord(rank, Row(table, rank), our_channel, our_lifeline, (streams[0], streams[1]))
+        crash = Descriptor(platforms.anonymous_file("nbmp-crash"))
+    record = RankRecord(rank, Row(table, rank), our_channel, our_lifeline, (streams[0], streams[1]), crash)
     return record, RankEnds(channel, lifeline, pipes[0], pipes[1])
 
 
@@ -236,7 +241,7 @@ def _pipe() -> tuple[Descriptor, Descriptor]:
 
 def _disconnect(record: RankRecord) -> None:
     """Close our ends; a rank that runs is killed by that."""
-    for end in (record.channel, record.lifeline, *(stream.pipe for stream in record.streams)):
+    for end in (record.channel, record.lifeline, record.crash, *(stream.pipe for stream in record.streams)):
         end.close()
 
 
@@ -256,7 +261,7 @@ def _follow(
         for record, process, setup in zip(records, processes, setups, strict=True):
             record.process = process
             if parcel is not None:
-                _hand_over(record.channel, setup, table, parcel)
+                _hand_over(record, setup, table, parcel)
         context = ProcessContext(records, choice, frontend, sink, daemon)
     except BaseException:
         for process in processes:
@@ -274,10 +279,10 @@ def _follow(
     return context
 
 
-def _hand_over(channel: Channel, setup: Setup, table: Segment, parcel: Parcel) -> None:
+def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:
     try:
-        channel.send_plain(SETUP, setup, [table])
-        channel.send(TASK, parcel)
+        record.channel.send_plain(SETUP, setup, [table, OwnedFd(os.dup(record.crash.fileno()))])
+        record.channel.send(TASK, parcel)
     except (BrokenPipeError, ConnectionResetError):
         pass  # it is dead already; its exit status says more
 
@@ -311,6 +316,7 @@ def _setups(
             path=list(sys.path),
             argv=list(sys.argv),
             board=TravellingFd(0),
+            crash=TravellingFd(1),
         )
         for rank, rank_seeds in enumerate(seeds.derive(nprocs))
     ]

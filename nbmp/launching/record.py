@@ -4,12 +4,12 @@ import time
 from collections import deque
 from typing import Any
 
-from nbmp.launch import board
-from nbmp.launch.channel import Channel
-from nbmp.launch.messages import Raised
-from nbmp.launch.output import RankStream
-from nbmp.launch.private import Descriptor
-from nbmp.launch.process import RankProcess
+from nbmp.launching import board
+from nbmp.launching.channel import Channel
+from nbmp.launching.messages import Raised
+from nbmp.launching.output import RankStream
+from nbmp.launching.private import Descriptor
+from nbmp.launching.process import RankProcess
 from nbmp.reports import RankFailure
 
 
@@ -17,13 +17,21 @@ class RankRecord:
     """One rank of a launch. Written by the launch's supervisor thread, read by everybody."""
 
     def __init__(
-        self, rank: int, row: board.Row, channel: Channel, lifeline: Descriptor, streams: tuple[RankStream, RankStream]
+        self,
+        rank: int,
+        row: board.Row,
+        channel: Channel,
+        lifeline: Descriptor,
+        streams: tuple[RankStream, RankStream],
+        crash: Descriptor,
     ) -> None:
         self.rank = rank
         self.channel = channel
         self.lifeline = lifeline
         """Write end: the rank dies when this is closed."""
         self.streams = streams
+        self.crash = crash
+        """Memory file that the rank writes its stack to on a fatal signal."""
         self.process: RankProcess | None = None
         self.stopping = False
         """Whether it was asked or forced to end by us."""

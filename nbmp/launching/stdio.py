@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 from nbmp.errors import StdinError
 
 
-def take_over() -> None:
-    """Make descriptors 0, 1, 2 and `sys.stdin`, `stdout`, `stderr` the rank's own.
+def take_over(crash: int) -> None:
+    """Make descriptors 0, 1, 2 and `sys.stdin`, `stdout`, `stderr` the rank's own; a fatal signal's stack goes to `crash`.
 
     Whatever still holds the streams of the launching process, such as the handlers of `logging`, writes to the rank's from
     here on: in a notebook those lead to the kernel's sockets, which a forked child must not touch.
@@ -26,7 +26,7 @@ def take_over() -> None:
             _redirect(old, stream)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    faulthandler.enable(sys.stderr)
+    faulthandler.enable(crash, all_threads=False)
 
 
 def refuse_input() -> None:

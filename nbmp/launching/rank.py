@@ -19,18 +19,18 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
-from nbmp.launch import seeds, stdio
-from nbmp.launch.board import Row
-from nbmp.launch.channel import EXITED, RAISED, RETURNED, SHOWN, Channel
-from nbmp.launch.messages import Call, Setup
-from nbmp.launch.process import RankProcess
+from nbmp.launching import seeds, stdio, threads
+from nbmp.launching.board import Row
+from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, Channel
+from nbmp.launching.messages import Call, Setup
+from nbmp.launching.process import RankProcess
 from nbmp.memory.segment import Segment
 from nbmp.pickling.parcel import Parcel, pack
 from nbmp.reports import RUNNING
 
 if TYPE_CHECKING:
-    from nbmp.launch.frontends import Display
-    from nbmp.launch.plan import Plan
+    from nbmp.launching.frontends import Display
+    from nbmp.launching.plan import Plan
 
 _FAILED = 1
 _PLAIN = (type(None), bool, int, float, str, bytes)
@@ -44,6 +44,7 @@ def forked(process: RankProcess, plan: "Plan", plans: "Sequence[Plan]", signals:
         for other in plans:
             if other is not plan:
                 other.ends.close()
+                other.crash.close()
         ends = plan.ends
         os.dup2(ends.stdout.fileno(), 1)
         os.dup2(ends.stderr.fileno(), 2)
@@ -51,7 +52,7 @@ def forked(process: RankProcess, plan: "Plan", plans: "Sequence[Plan]", signals:
         ends.stderr.close()
         atexit._clear()  # what the launching process registered is not the rank's to do
         rank = _Rank(process, plan.setup, ends.channel, Row(plan.board, plan.setup.rank), plan.task)
-        rank.settle(ends.lifeline.fileno(), signals)
+        rank.settle(ends.lifeline.fileno(), plan.crash.fileno(), signals)
         rank.adopt_environment()
         code = rank.live(ends.lifeline.fileno())
     finally:
@@ -73,7 +74,7 @@ def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
         process._parent_name, process._parent_pid = setup.parent
         process._config["authkey"] = setup.authkey  # type: ignore[attr-defined]
         rank = _Rank(process, setup, channel, Row(Segment(setup.board.detach()), setup.rank), None)
-        rank.settle(lifeline, set())
+        rank.settle(lifeline, setup.crash.detach(), set())
         rank.adopt_environment()
         rank.adopt_interpreter()
         code = rank.live(lifeline)
@@ -92,24 +93,24 @@ class _Rank:
         self._row = row
         self._task = task
 
-    def settle(self, lifeline: int, signals: set[int]) -> None:
+    def settle(self, lifeline: int, crash: int, signals: set[int]) -> None:
         """Take hold of signals, lifeline and standard streams: before anything that can fail or last."""
         signal.signal(signal.SIGINT, _ignore_interrupt)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         platforms.arm_lifeline(lifeline, os.getpid())
-        stdio.take_over()
+        stdio.take_over(crash)
 
     def adopt_environment(self) -> None:
         """Environment variables, threads and random generators, as the launching process says."""
         setup = self._setup
-        if dict(os.environ) != setup.env:
-            os.environ.clear()
-            os.environ.update(setup.env)
-        if setup.threads is not None and "numpy" in sys.modules:
-            import threadpoolctl
-
-            threadpoolctl.threadpool_limits(setup.threads)
+        for name in [name for name in os.environ if name not in setup.env]:
+            del os.environ[name]
+        for name, value in setup.env.items():
+            if os.environ.get(name) != value:
+                os.environ[name] = value
+        if setup.threads is not None:
+            threads.limit(setup.threads)
         seeds.apply(setup.seeds)
 
     def adopt_interpreter(self) -> None:
@@ -129,7 +130,7 @@ class _Rank:
         """Do the task and return the exit code."""
         self._process.body = self._body
         if self._setup.rank_setup is not None:
-            from nbmp.launch.onimport import when_imported
+            from nbmp.launching.onimport import when_imported
 
             when_imported("IPython.core.interactiveshell", self._set_up_frontend)
         return self._process._bootstrap(parent_sentinel=lifeline)  # type: ignore[attr-defined, no-any-return]
@@ -151,7 +152,7 @@ class _Rank:
             self._send(EXITED, _plain(code))
             raise SystemExit((code & 0xFF) or int(code != 0)) from None
         except BaseException as error:
-            from nbmp.launch.raising import raised
+            from nbmp.launching.raising import raised
 
             self._row.ending()
             stdio.flush()
@@ -169,10 +170,13 @@ class _Rank:
 
     def _send(self, kind: int, parcel: Parcel) -> None:
         with self._sending:
-            try:
-                self._channel.send(kind, parcel)
-            except (BrokenPipeError, ConnectionResetError):
-                os._exit(_FAILED)  # the launching process is gone, and with it whoever wanted to know
+            self._deliver(kind, parcel)
+
+    def _deliver(self, kind: int, parcel: Parcel) -> None:
+        try:
+            self._channel.send(kind, parcel)
+        except (BrokenPipeError, ConnectionResetError):
+            os._exit(_FAILED)  # the launching process is gone, and with it whoever wanted to know
 
     def _set_up_frontend(self) -> None:
         from importlib import import_module
@@ -183,7 +187,9 @@ class _Rank:
 
     def _show(self, message: "Display") -> None:
         stdio.flush()
-        self._send(SHOWN, _plain(message))
+        with self._sending:
+            self._deliver(SHOWN, _plain(message))
+            self._channel.receive()  # SEEN: what is printed from here on comes after it
 
 
 def _result(value: Any) -> Parcel:

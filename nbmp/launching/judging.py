@@ -1,14 +1,18 @@
 """How a rank ended: made of what it told and of what became of its process."""
 
+import os
 import signal
 import time
 
 from nbmp import platforms
-from nbmp.launch.describing import report
-from nbmp.launch.frontends import Frontend
-from nbmp.launch.process import UNKNOWN_STATUS
-from nbmp.launch.record import RankRecord
+from nbmp.launching.describing import crash_frames, report
+from nbmp.launching.frontends import Frontend
+from nbmp.launching.process import UNKNOWN_STATUS
+from nbmp.launching.record import RankRecord
 from nbmp.reports import RUNNING, RankFailure
+
+CRASH_BYTES = 1 << 16
+"""How much of a crashed rank's stack is read."""
 
 
 def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: int) -> tuple[str, RankFailure | None]:
@@ -28,7 +32,7 @@ def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: i
     if record.stopping and code < 0:
         return "stopped", None
     if code < 0:
-        return "killed", _killed(record, code, oom_kills_before)
+        return "killed", _killed(record, code, frontend, oom_kills_before)
     return "exited", _exited(record, code)
 
 
@@ -51,7 +55,7 @@ def _exited(record: RankRecord, code: int) -> RankFailure:
     return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, None, hint=hint.rstrip())
 
 
-def _killed(record: RankRecord, code: int, oom_kills_before: int) -> RankFailure:
+def _killed(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: int) -> RankFailure:
     name = signal_name(-code)
     reasons = {
         "SIGKILL": "SIGKILL comes from outside: the out-of-memory killer, a job scheduler, or a person.",
@@ -62,7 +66,12 @@ def _killed(record: RankRecord, code: int, oom_kills_before: int) -> RankFailure
     if name == "SIGKILL" and platforms.oom_kills() > oom_kills_before:
         reason = "The out-of-memory killer struck while the ranks ran: they needed more memory than there is."
     hint = "\n".join(filter(None, (reason, _last_errors(record))))
-    return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, name, hint=hint)
+    stack = crash_frames(_crash_text(record), frontend)
+    return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, name, stack=stack, hint=hint)
+
+
+def _crash_text(record: RankRecord) -> str:
+    return os.pread(record.crash.fileno(), CRASH_BYTES, 0).decode(errors="replace")
 
 
 def _last_errors(record: RankRecord) -> str:
