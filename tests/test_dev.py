@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -120,12 +121,10 @@ def test_lower_bounds_leave_the_hosted_stack_alone() -> None:
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare here")
 def test_environment_is_made_where_ensurepip_is_missing(tmp_path: Path) -> None:
     """Debian without python3-venv: here an empty folder covers ensurepip, in a mount namespace of its own."""
-    python = dev.find_python("3.11") or sys.executable
-    covered = subprocess.check_output(
-        [python, "-c", "import ensurepip as e; print(e.__path__[0])"], text=True
-    )
+    ensurepip = Path(sysconfig.get_path("stdlib")) / "ensurepip"
     (tmp_path / "empty").mkdir()
-    script = f'mount --bind {tmp_path / "empty"} {covered.strip()} && exec {python} -c "$1"'
+    cover = f"[ ! -d {ensurepip} ] || mount --bind {tmp_path / 'empty'} {ensurepip}"
+    script = f'{cover} && exec {sys.executable} -c "$1"'
     code = (
         "import dev, pathlib, sys\n"
         f"path = pathlib.Path({str(tmp_path / 'env')!r})\n"
