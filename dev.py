@@ -266,7 +266,7 @@ def notebooks() -> None:
 def bench() -> None:
     """Run the benchmarks one after another."""
     environment = main_environment("test", "browser")
-    for script in sorted((ROOT / "tests" / "benchmarks").glob("[!_]*.py")):
+    for script in sorted((ROOT / "tests" / "benchmarks").glob("bench_*.py")):
         environment.run(script.relative_to(ROOT))
 
 
