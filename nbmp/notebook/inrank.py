@@ -28,8 +28,9 @@ def install(send: "Callable[[Display], None]") -> None:
     _send = send
     from IPython.core.interactiveshell import InteractiveShell
 
-    if InteractiveShell._instance is not None:
-        _settle(InteractiveShell._instance)
+    inherited: Any = InteractiveShell._instance
+    if inherited is not None:
+        _settle(inherited)
     else:
         # `get_ipython()` and `display()` ask this first: the shell is made when something wants one
         setattr(InteractiveShell, "initialized", classmethod(lambda cls: shell() is not None))  # noqa: B010

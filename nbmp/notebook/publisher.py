@@ -28,7 +28,7 @@ class RankPublisher(DisplayPublisher):
         update: bool = False,
         **_: Any,
     ) -> None:
-        """Show a bundle. A widget's model lives in this rank, where no front end reaches it: its text is shown."""
+        """Show a bundle; of a widget its text, since its model lives here, where no front end reaches it."""
         shown = {mime: _jsonable(value) for mime, value in data.items() if mime != WIDGET}
         content = {"data": shown, "metadata": metadata or {}, "transient": transient or {}}
         self._ship(Display("update_display_data" if update else "display_data", content))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psutil
-from jupyter_client import KernelManager
+from jupyter_client.manager import KernelManager
 
 PATIENCE = 60.0
 
@@ -27,7 +27,7 @@ class Message:
 
 @dataclass
 class Cell:
-    """One cell that was run, and what was published under it so far (later messages are added as they come)."""
+    """One cell that was run, and what was published under it so far; later messages are added."""
 
     id: str
     started: float
@@ -65,6 +65,7 @@ class Kernel:
         self._client = self._manager.blocking_client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=PATIENCE)
+        self.pid = self._ask_pid()
         self._cells: dict[str, Cell] = {}
         self.messages: list[Message] = []
         """Everything published, whatever it belongs to, comm messages included."""
@@ -99,7 +100,10 @@ class Kernel:
 
     def close(self) -> None:
         """End the kernel."""
-        self._descendants = psutil.Process(self._pid()).children(recursive=True)
+        try:
+            self._descendants = psutil.Process(self.pid).children(recursive=True)
+        except psutil.NoSuchProcess:  # the test has killed it
+            self._descendants = []
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
@@ -109,7 +113,7 @@ class Kernel:
         """Return the processes of the kernel that outlived it, after a moment of patience."""
         return psutil.wait_procs(self._descendants, timeout=5)[1]
 
-    def _pid(self) -> int:
+    def _ask_pid(self) -> int:
         reply = self._client.execute("", user_expressions={"pid": "__import__('os').getpid()"}, reply=True)
         return int(reply["content"]["user_expressions"]["pid"]["data"]["text/plain"])
 

@@ -34,7 +34,10 @@ def test_the_notebook_keeps_its_own_values(kernel: Kernel, method: str) -> None:
 
 
 def test_functions_and_classes_of_the_body_work(kernel: Kernel, method: str) -> None:
-    body = "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\ndef f():\n    return P(rank).x\nf()"
+    body = (
+        "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n"
+        "def f():\n    return P(rank).x\nf()"
+    )
     assert kernel.run(mpspawn(method, body)).value == "[0, 1]"
 
 
@@ -69,7 +72,7 @@ def test_a_cell_magic_in_the_body(kernel: Kernel, method: str) -> None:
 
 def test_get_ipython_and_its_namespace(kernel: Kernel, method: str) -> None:
     kernel.run("shared_name = 5")
-    body = "get_ipython().run_line_magic('who_ls', '')\nget_ipython().user_ns['shared_name'] + rank + 0 * shared_name"
+    body = "%who_ls\nget_ipython().user_ns['shared_name'] + rank + 0 * shared_name"
     assert kernel.run(mpspawn(method, body)).value == "[5, 6]"
 
 
@@ -82,14 +85,9 @@ def test_a_function_that_mentions_ipython_travels(kernel: Kernel, method: str) -
 
 
 def test_a_rank_imports_ipython_only_for_a_body_that_needs_it(kernel: Kernel) -> None:
-    body = "import sys\nopen, exit, [m for m in ('IPython', 'ipykernel', 'ipywidgets') if m in sys.modules]"
-    assert kernel.run(
-        mpspawn("spawn", body + "[0:]\nsorted(m for m in ('IPython', 'ipywidgets') if m in sys.modules)")
-    )
-    cell = kernel.run(
-        mpspawn("spawn", "import sys\nexit\nopen\n[m for m in ('IPython', 'ipywidgets') if m in sys.modules]")
-    )
-    assert cell.value == "[[], []]"
+    body = "import sys\nexit, open, quit\n[m for m in ('IPython', 'ipywidgets') if m in sys.modules]"
+    assert kernel.run(mpspawn("spawn", body)).value == "[[], []]"
+    assert kernel.run(mpspawn("spawn", f"get_ipython\n{body}")).value == "[['IPython'], ['IPython']]"
 
 
 def test_a_name_that_cannot_travel_is_named_and_nothing_starts(kernel: Kernel) -> None:

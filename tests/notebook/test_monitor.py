@@ -51,7 +51,8 @@ def test_the_killed_rank_is_named_and_the_others_are_stopped(kernel: Kernel) -> 
         "        os.kill(os.getpid(), signal.SIGKILL)\n    time.sleep(60)"
     )
     cell = kernel.run(
-        "try:\n    nbmp.spawn(bad, nprocs=3)\nexcept nbmp.ProcessExitedException as e:\n    print(e.signal_name)"
+        "try:\n    nbmp.spawn(bad, nprocs=3)\n"
+        "except nbmp.ProcessExitedException as e:\n    print(e.signal_name)"
     )
     rows = readable(last_form(cell)["text/html"]).splitlines()
     assert rows[-2].startswith("1 killed SIGKILL")
@@ -96,14 +97,8 @@ def test_it_comes_before_the_first_line_and_under_its_cell(kernel: Kernel) -> No
 
 def test_no_thread_is_left_when_the_cell_is_done(kernel: Kernel) -> None:
     kernel.run("%%mpspawn -n 2\nimport time\ntime.sleep(0.3)")
-    assert (
-        kernel.run(
-            "[t.name for t in threading.enumerate() if 'nbmp' in t.name.lower()]"
-            if False
-            else "import threading\n[t.name for t in threading.enumerate() if 'nbmp-widget' in t.name]"
-        ).value
-        == "[]"
-    )
+    left = kernel.run("import threading\n[t.name for t in threading.enumerate() if 'nbmp-widget' in t.name]")
+    assert left.value == "[]"
 
 
 def test_ranks_that_outlive_their_cell_keep_their_table_there(kernel: Kernel) -> None:
