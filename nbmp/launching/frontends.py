@@ -101,9 +101,18 @@ def tagged(chunk: Chunk) -> str:
     return tag + chunk.text[:-1].replace("\n", "\n" + tag) + "\n"
 
 
+_in_rank = False
+
+
+def be_a_rank() -> None:
+    """From here on this process is a rank: what its own ranks write goes to its standard streams, not to a notebook."""
+    global _in_rank
+    _in_rank = True
+
+
 def current() -> Frontend:
     """Return the front end of this process: the notebook's where an IPython shell is alive, else the plain one."""
-    if "IPython" in sys.modules:
+    if "IPython" in sys.modules and not _in_rank:
         found: Frontend | None = import_module(NOTEBOOK).current()
         if found is not None:
             return found

@@ -15,10 +15,10 @@ class Setup(NamedTuple):
     parent: tuple[str, int]
     """Name and pid of the launching process."""
     authkey: bytes
-    env: dict[str, str]
-    """The whole environment."""
-    threads: int | None
-    """BLAS and OpenMP threads, to be set in libraries that are loaded already; None: leave them alone."""
+    environment: dict[str, str]
+    """Of the launching process; a fork has it."""
+    variables: dict[str, str]
+    """Set besides."""
     seeds: "Seeds"
     rank_setup: str | None
     """See `nbmp.launching.frontends.Frontend`."""
@@ -30,6 +30,17 @@ class Setup(NamedTuple):
     """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
     crash: Any
     """Likewise of a memory file for the stack of a fatal signal."""
+
+
+class Request(NamedTuple):
+    """What the fork server is asked for: a rank with these descriptors (`TravellingFd`, which arrive as `OwnedFd`)."""
+
+    threads: int | None
+    channel: Any
+    lifeline: Any
+    stdout: Any
+    stderr: Any
+    status: Any
 
 
 class Call(NamedTuple):

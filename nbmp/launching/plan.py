@@ -36,3 +36,5 @@ class Plan:
     task: Callable[..., Any] | None
     """Under fork, what the rank calls as `task(rank)`. Otherwise it waits for a TASK message."""
     daemon: bool
+    threads: int | None
+    """For BLAS and OpenMP libraries that the rank inherits loaded; None: as they are."""

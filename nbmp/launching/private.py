@@ -26,10 +26,10 @@ class Descriptor:
     def fileno(self) -> int:
         return self._fd
 
-    def close(self) -> None:
+    def close(self, close: Callable[[int], None] = os.close) -> None:  # bound here: at exit `os` may be gone
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            os.close(fd)
+            close(fd)
 
     def __del__(self) -> None:
         self.close()

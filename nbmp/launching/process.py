@@ -4,13 +4,16 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Protocol
 
 
 UNKNOWN_STATUS = 255
 """Exit code of a process whose status somebody else took (a `wait()` of the user's, a fork server that was killed)."""
+
+ABANDON_SECONDS = 5.0
+"""How long to wait for the end of a process that was killed."""
 
 
 class Life(Protocol):
@@ -58,6 +61,14 @@ def signal_group(pid: int, number: int) -> None:
     except ProcessLookupError:  # it has not made its group yet
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def abandon(started: Sequence[RankProcess]) -> None:
+    """Kill these ranks and wait for their end: the launch they belong to has failed."""
+    for process in started:
+        process.kill()
+    for process in started:
+        process.join(ABANDON_SECONDS)
 
 
 class Ending:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
-from nbmp.launching import seeds, stdio, threads
+from nbmp.launching import frontends, seeds, stdio
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, Channel
 from nbmp.launching.messages import Call, Setup
@@ -75,8 +75,8 @@ def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
         process._config["authkey"] = setup.authkey  # type: ignore[attr-defined]
         rank = _Rank(process, setup, channel, Row(Segment(setup.board.detach()), setup.rank), None)
         rank.settle(lifeline, setup.crash.detach(), set())
-        rank.adopt_environment()
         rank.adopt_interpreter()
+        rank.adopt_environment()
         code = rank.live(lifeline)
     finally:
         _leave(code)
@@ -100,22 +100,19 @@ class _Rank:
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         platforms.arm_lifeline(lifeline, os.getpid())
         stdio.take_over(crash)
+        frontends.be_a_rank()
 
     def adopt_environment(self) -> None:
-        """Environment variables, threads and random generators, as the launching process says."""
-        setup = self._setup
-        for name in [name for name in os.environ if name not in setup.env]:
-            del os.environ[name]
-        for name, value in setup.env.items():
-            if os.environ.get(name) != value:
-                os.environ[name] = value
-        if setup.threads is not None:
-            threads.limit(setup.threads)
-        seeds.apply(setup.seeds)
+        """Environment variables and random generators, as the launching process says."""
+        os.environ.update(self._setup.variables)
+        seeds.apply(self._setup.seeds)
 
     def adopt_interpreter(self) -> None:
-        """Folder, path, arguments and logging, which a fork inherits."""
+        """Environment, folder, path, arguments and logging, which a fork inherits."""
         setup = self._setup
+        if dict(os.environ) != setup.environment:
+            os.environ.clear()
+            os.environ.update(setup.environment)
         os.chdir(setup.cwd)
         sys.path[:] = setup.path
         sys.argv[:] = setup.argv

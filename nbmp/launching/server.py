@@ -6,18 +6,22 @@ import os
 import select
 import signal
 import struct
+from typing import NoReturn
 
-from nbmp.launching import threads
 from nbmp.launching.channel import Channel
+from nbmp.launching.messages import Request
 from nbmp.launching.private import Descriptor, making
+from nbmp.launching.rank import spawned
+from nbmp.launching.threads import limited
 
 PRELOAD = (
     "numpy",
     "numpy.random",
     "cloudpickle",
+    "threadpoolctl",
     "multiprocessing.util",
     "nbmp.memory.arrays",
-    "nbmp.launching.rank",
+    "nbmp.pickling.rebuilding",
 )
 """Loaded once here instead of in each rank."""
 
@@ -30,7 +34,6 @@ def serve(fd: int) -> None:
     for module in PRELOAD:
         with contextlib.suppress(ImportError):
             __import__(module)
-    threads.look()
     gc.collect()
     gc.freeze()  # a collection in a rank does not touch, and so does not copy, what was loaded here
     _Server(Channel.of_fd(fd)).run()
@@ -57,39 +60,39 @@ class _Server:
                 message = self._channel.receive()
                 if message is None:
                     os._exit(0)
-                self._fork(*message.fds)
+                self._fork(message.read())
 
-    def _fork(self, channel: int, lifeline: int, stdout: int, stderr: int, status: int) -> None:
-        fds = (channel, lifeline, stdout, stderr)
+    def _fork(self, request: Request) -> None:
+        status = request.status.detach()
         try:
-            pid = os.fork()
+            with limited(request.threads):
+                pid = os.fork()
+                if pid == 0:
+                    self._become_rank(request, status)
         except OSError as error:
             os.write(status, _ANSWER.pack(-(error.errno or 1)))
-            _close(*fds, status)
+            os.close(status)
             return
-        if pid == 0:
-            self._become_rank(channel, lifeline, stdout, stderr, status)
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
-        _close(*fds)
         self._statuses[pid] = status
         with contextlib.suppress(OSError):  # the launching process has given up on it
             os.write(status, _ANSWER.pack(pid))
 
-    def _become_rank(self, channel: int, lifeline: int, stdout: int, stderr: int, status: int) -> None:
-        """Never returns."""
+    def _become_rank(self, request: Request, status: int) -> NoReturn:
         try:
+            os.setpgid(0, 0)
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            _close(*self._inherited, *self._statuses.values())
-            os.dup2(stdout, 1)
-            os.dup2(stderr, 2)
-            _close(stdout, stderr)
+            for fd in (*self._inherited, *self._statuses.values()):
+                os.close(fd)
+            os.dup2(request.stdout.fd, 1)
+            os.dup2(request.stderr.fd, 2)
+            os.close(request.stdout.detach())
+            os.close(request.stderr.detach())
             with making() as register:  # kept open: end of file there means that the server and the rank are gone
                 register(kept := Descriptor(status))
-            from nbmp.launching.rank import spawned
-
-            spawned(channel, lifeline, kept)
+            spawned(request.channel.detach(), request.lifeline.detach(), kept)
         finally:
             os._exit(1)
 
@@ -106,8 +109,3 @@ class _Server:
                 with contextlib.suppress(OSError):
                     os.write(fd, _ANSWER.pack(os.waitstatus_to_exitcode(status)))
                 os.close(fd)
-
-
-def _close(*fds: int) -> None:
-    for fd in fds:
-        os.close(fd)

@@ -27,9 +27,8 @@ from nbmp.launching.messages import Call, LoggingSetup, Setup
 from nbmp.launching.output import RankStream
 from nbmp.launching.plan import Plan, RankEnds
 from nbmp.launching.private import Descriptor, making
-from nbmp.launching.process import RankProcess
+from nbmp.launching.process import RankProcess, abandon
 from nbmp.launching.record import RankRecord
-from nbmp.launching.threads import look as look_at_threads
 from nbmp.memory.segment import Segment
 from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.leaving import dumps
@@ -173,8 +172,8 @@ def _start(
     sink = frontend.sink()
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
     table = board(nprocs)
-    look_at_threads()
-    setups = _setups(nprocs, daemon, threads, env, frontend)
+    variables, in_libraries = _thread_variables(nprocs, threads)
+    setups = _setups(nprocs, daemon, {**variables, **(env or {})}, frontend)
     records, ends = [], []
     try:
         for rank in range(nprocs):
@@ -183,7 +182,13 @@ def _start(
             ends.append(rank_ends)
         plans = [
             Plan(
-                setup, rank_ends, table, record.crash, _inherited(fn, arguments) if parcel is None else None, daemon
+                setup,
+                rank_ends,
+                table,
+                record.crash,
+                _inherited(fn, arguments) if parcel is None else None,
+                daemon,
+                in_libraries,
             )
             for setup, rank_ends, record in zip(setups, ends, records, strict=True)
         ]
@@ -264,9 +269,7 @@ def _follow(
                 _hand_over(record, setup, table, parcel)
         context = ProcessContext(records, choice, frontend, sink, daemon)
     except BaseException:
-        for process in processes:
-            process.kill()
-            process.join(INTERRUPT_SECONDS)
+        abandon(processes)
         raise
     end_at_exit(context)
     try:
@@ -287,11 +290,9 @@ def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel)
         pass  # it is dead already; its exit status says more
 
 
-def _setups(
-    nprocs: int, daemon: bool, threads: int | None, env: Mapping[str, str] | None, frontend: Frontend
-) -> list[Setup]:
+def _setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Frontend) -> list[Setup]:
     process = current_process()
-    base, in_libraries = _environment(nprocs, threads)
+    environment = dict(os.environ)
     log = _logging_setup()
     return [
         Setup(
@@ -301,14 +302,8 @@ def _setups(
             daemon=daemon,
             parent=(process.name, os.getpid()),
             authkey=bytes(process.authkey),
-            env={
-                **base,
-                "RANK": str(rank),
-                "LOCAL_RANK": str(rank),
-                "WORLD_SIZE": str(nprocs),
-                **(env or {}),
-            },
-            threads=in_libraries,
+            environment=environment,
+            variables={"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(nprocs), **variables},
             seeds=rank_seeds,
             rank_setup=frontend.rank_setup,
             logging=log,
@@ -322,13 +317,11 @@ def _setups(
     ]
 
 
-def _environment(nprocs: int, threads: int | None) -> tuple[dict[str, str], int | None]:
-    """Return the ranks' environment, and the threads to set in libraries that a rank has loaded already."""
-    env = dict(os.environ)
+def _thread_variables(nprocs: int, threads: int | None) -> tuple[dict[str, str], int | None]:
+    """Return the variables to set for the ranks, and the threads for libraries that they inherit loaded (None: leave)."""
     share = max(1, platforms.cpu_count() // max(1, nprocs)) if threads is None else threads
-    free = [name for name in THREAD_VARIABLES if threads is not None or name not in env]
-    env.update(dict.fromkeys(free, str(share)))
-    return env, share if len(free) == len(THREAD_VARIABLES) else None
+    free = [name for name in THREAD_VARIABLES if threads is not None or name not in os.environ]
+    return dict.fromkeys(free, str(share)), share if len(free) == len(THREAD_VARIABLES) else None
 
 
 def _logging_setup() -> LoggingSetup | None:

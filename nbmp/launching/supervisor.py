@@ -123,7 +123,7 @@ class Supervisor(threading.Thread):
     def _take_outcome(self, record: RankRecord, message: Message) -> None:
         try:
             outcome = message.read()
-        except Exception as error:
+        except BaseException as error:  # whatever the user's code raises, this thread goes on
             record.raised, record.cause = _unreadable(error), error
             return
         if message.kind == RETURNED:
@@ -185,12 +185,12 @@ def _original(raised: Raised) -> BaseException | None:
 
     try:
         error = loads(raised.pickled, None, False, ())
-    except Exception:
+    except BaseException:
         return None  # it travels one way only; its text is there
     return error if isinstance(error, BaseException) else None
 
 
-def _unreadable(error: Exception) -> Raised:
+def _unreadable(error: BaseException) -> Raised:
     text = f"{type(error).__name__}: {error}"
     raw = RawException(type(error).__name__, str(error), (), (), None, False)
     return Raised("having its result unpickled by the launching process", time.monotonic(), raw, text, None)

@@ -6,12 +6,16 @@ descriptor or a mapping of it is gone, however that process ended. Its size is s
 
 import mmap
 import os
+from collections.abc import Callable
 
 from nbmp import platforms
 from nbmp.errors import SharedMemoryError
 
 Key = tuple[int, int]
 """Device and inode: names a segment in every process as long as somebody holds it."""
+
+UNCHECKED_BYTES = 1 << 20
+"""Up to this size nobody asks how much memory is left."""
 
 
 class Segment:
@@ -55,13 +59,13 @@ class Segment:
             self._map = mmap.mmap(self.fd, self.size)
         return self._map
 
-    def __del__(self) -> None:
-        os.close(self.fd)
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # bound here: at exit `os` may be gone
+        close(self.fd)
 
 
 def _check_room(size: int) -> None:
     """Raise `SharedMemoryError` if `size` bytes are more than the machine and the control group have left."""
-    left = platforms.available_memory()
+    left = platforms.available_memory() if size > UNCHECKED_BYTES else None
     if left is not None and size > left:
         raise SharedMemoryError(
             f"{size} bytes ({_human(size)}) of shared memory asked for, but only {_human(left)} are left for this process "

@@ -12,7 +12,7 @@ Who frees what: the sender's descriptors end with the `Parcel`; a receiver owns 
 import mmap
 import os
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from nbmp import platforms
@@ -58,9 +58,9 @@ class OwnedFd:
         fd, self.fd = self.fd, -1
         return fd
 
-    def __del__(self) -> None:
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # bound here: at exit `os` may be gone
         if self.fd >= 0:
-            os.close(self.fd)
+            close(self.fd)
 
 
 def pack(pickled: bytes, buffers: Sequence[pickle.PickleBuffer], keep: Sequence[Any]) -> Parcel:

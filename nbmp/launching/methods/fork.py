@@ -5,12 +5,14 @@ import select
 import signal
 import warnings
 from collections.abc import Sequence
+from functools import partial
 
 from nbmp import platforms
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, making
-from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess
+from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
 from nbmp.launching.rank import forked
+from nbmp.launching.threads import limited
 
 
 class ChildLife(Ending):
@@ -52,14 +54,14 @@ def start(plans: Sequence[Plan]) -> list[RankProcess]:
     """Fork all ranks. On an error, those that run already are killed."""
     started: list[RankProcess] = []
     try:
-        for plan in plans:
-            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=lambda new, plan=plan: _fork(new, plan, plans))
-            process.start()
-            started.append(process)
-            plan.ends.close()
+        with limited(plans[0].threads if plans else None):
+            for plan in plans:
+                process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=partial(_fork, plan=plan, plans=plans))
+                process.start()
+                started.append(process)
+                plan.ends.close()
     except BaseException:
-        for process in started:
-            process.kill()
+        abandon(started)
         raise
     return started
 

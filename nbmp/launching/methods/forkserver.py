@@ -14,14 +14,17 @@ import struct
 import subprocess
 import threading
 from collections.abc import Sequence
+from functools import partial
 
 from nbmp.errors import StartError
 from nbmp.launching.channel import TASK, Channel
 from nbmp.launching.methods.fork import wait_readable
 from nbmp.launching.methods.spawn import interpreter, package_root
+from nbmp.launching.messages import Request
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
-from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess
+from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
+from nbmp.pickling.arriving import TravellingFd
 
 ANSWER = struct.Struct("=q")
 START_SECONDS = 60.0
@@ -74,12 +77,11 @@ def start(plans: Sequence[Plan]) -> list[RankProcess]:
         pipes = [_request(server, plan) for plan in plans]
     try:
         for plan, pipe in zip(plans, pipes, strict=True):
-            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=lambda new, pipe=pipe: ServedLife(pipe))
+            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=partial(_served, pipe=pipe))
             process.start()
             started.append(process)
     except BaseException:
-        for process in started:
-            process.kill()
+        abandon(started)
         raise
     return started
 
@@ -98,6 +100,10 @@ def stop_server() -> None:
             _server = None
 
 
+def _served(_: RankProcess, pipe: Descriptor) -> "ServedLife":
+    return ServedLife(pipe)
+
+
 def _running_server() -> _Server:
     global _server
     if _server is None or not _server.alive():
@@ -112,9 +118,10 @@ def _request(server: _Server, plan: Plan) -> Descriptor:
         register(pipe)
     status = Descriptor(write)
     ends = plan.ends
-    owners = [_Fd(end.fileno()) for end in (ends.channel, ends.lifeline, ends.stdout, ends.stderr, status)]
+    fds = [end.fileno() for end in (ends.channel, ends.lifeline, ends.stdout, ends.stderr, status)]
+    request = Request(plan.threads, *map(TravellingFd, range(len(fds))))
     try:
-        server.channel.send_plain(TASK, plan.setup.name, owners)
+        server.channel.send_plain(TASK, request, [_Fd(fd) for fd in fds])
     except OSError as error:
         raise StartError(f"the fork server (pid {server.pid}) is gone: {error}; the next launch starts another") from error
     finally:

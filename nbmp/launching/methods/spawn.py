@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from multiprocessing import spawn as mp_spawn
 
 import nbmp
 from nbmp.launching.methods.fork import ChildLife
 from nbmp.launching.plan import Plan
-from nbmp.launching.process import RankProcess
+from nbmp.launching.process import RankProcess, abandon
 
 # nbmp is found where this process has it, whatever the new interpreter's path; until the launcher's path arrives the current
 # folder is not searched, so that a user's `random.py` does not get in the way.
@@ -24,18 +25,17 @@ def start(plans: Sequence[Plan]) -> list[RankProcess]:
     started: list[RankProcess] = []
     try:
         for plan in plans:
-            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=lambda new, plan=plan: _spawn(plan))
+            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=partial(_spawn, plan=plan))
             process.start()
             started.append(process)
             plan.ends.close()
     except BaseException:
-        for process in started:
-            process.kill()
+        abandon(started)
         raise
     return started
 
 
-def _spawn(plan: Plan) -> "SpawnedLife":
+def _spawn(_: RankProcess, plan: Plan) -> "SpawnedLife":
     ends = plan.ends
     channel, lifeline = ends.channel.fileno(), ends.lifeline.fileno()
     popen = subprocess.Popen(
@@ -44,7 +44,7 @@ def _spawn(plan: Plan) -> "SpawnedLife":
         stdout=ends.stdout.fileno(),
         stderr=ends.stderr.fileno(),
         pass_fds=(channel, lifeline),
-        env=plan.setup.env,
+        env={**plan.setup.environment, **plan.setup.variables},
         process_group=0,
     )
     return SpawnedLife(popen)

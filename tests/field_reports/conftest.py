@@ -1,0 +1,60 @@
+"""A real kernel with the names that the reports use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.notebook.conftest import start
+from tests.notebook.kernels import Kernel
+
+HELPERS = """
+import os, sys, time, signal, threading, numpy as np
+import nbmp as mp
+def alive(pid):
+    try:
+        return open(f'/proc/{pid}/stat').read().rsplit(')', 1)[1].split()[0] != 'Z'
+    except OSError:
+        return False
+def kids():
+    found = []
+    for task in os.listdir('/proc/self/task'):
+        found += [int(pid) for pid in open(f'/proc/self/task/{task}/children').read().split()]
+    return [pid for pid in found if alive(pid)]
+def gone(pids, within):
+    end = time.time() + within
+    while any(map(alive, pids)) and time.time() < end:
+        time.sleep(0.02)
+    return not any(map(alive, pids))
+def must_raise(fn, *texts, within=5, exc=Exception):
+    begun = time.time()
+    try:
+        out = fn()
+    except exc as e:
+        assert not isinstance(e, mp.TimeoutError), 'hang'
+        assert time.time() - begun < within, f'too late: {time.time() - begun:.1f} s'
+        for text in texts:
+            assert text in f'{type(e).__name__}: {e} {e.__cause__!r}', (text, e)
+        return e
+    raise AssertionError(f'nothing raised, got {out!r}')
+"""
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[Kernel]:
+    """A kernel of its own for each test; nothing but `import nbmp as mp` was done."""
+    kernel = start(tmp_path)
+    try:
+        kernel.run(HELPERS)
+        yield kernel
+    finally:
+        kernel.close()
+        assert not kernel.left_behind()
+
+
+@pytest.fixture(params=["fork", "forkserver", "spawn"])
+def method(request: pytest.FixtureRequest) -> str:
+    """Return each start method in turn."""
+    return str(request.param)
