@@ -26,6 +26,12 @@ def own_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(params=["fork", "forkserver", "spawn"])
+def method(request: pytest.FixtureRequest) -> str:
+    """Return each start method in turn."""
+    return str(request.param)
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test that passed but left a process, a descriptor, a name in /dev/shm or a thread."""

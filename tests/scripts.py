@@ -1,0 +1,73 @@
+"""Programs of a user: scripts that are run as `python script.py`, and looked at and signalled from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SECONDS = 60
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """Return an environment in which the package is found, without what pytest adds."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return {**kept, "PYTHONPATH": path, **extra}
+
+
+def write(folder: Path, source: str, name: str = "script.py") -> Path:
+    path = folder / name
+    path.write_text(textwrap.dedent(source))
+    return path
+
+
+def run(
+    folder: Path,
+    source: str,
+    *arguments: str,
+    before: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[str]:
+    """Run a script to its end, in `folder`; `before` is a command that runs it."""
+    return subprocess.run(
+        [*before, sys.executable, "-B", str(write(folder, source)), *arguments],
+        cwd=folder,
+        env=environment(**(env or {})),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+
+
+def output(folder: Path, source: str, *arguments: str) -> str:
+    """Run a script that must end well and return what it printed."""
+    done = run(folder, source, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@contextmanager
+def started(folder: Path, source: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A script that runs meanwhile, in a process group of its own; killed at the end if it still runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-B", str(write(folder, source)), *arguments],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
