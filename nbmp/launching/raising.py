@@ -54,11 +54,6 @@ def _text(error: BaseException) -> str:
 
 
 def _pickled(error: BaseException) -> bytes | None:
-    from nbmp.errors import CannotTravelError
-    from nbmp.pickling.leaving import dumps
+    from nbmp.pickling.leaving import dumps_alone
 
-    try:
-        parcel = dumps(error, to_main=True)
-    except CannotTravelError:
-        return None
-    return None if parcel.fds else parcel.content
+    return dumps_alone(error, to_main=True)

@@ -143,12 +143,9 @@ class _Rank:
             self._row.ending()
             stage = "pickling its result"
             parcel = _result(value)
-        except SystemExit as leaving:
-            code = _exit_code(leaving)
-            self._row.ending()
-            self._send(EXITED, _plain(code))
-            raise SystemExit((code & 0xFF) or int(code != 0)) from None
         except BaseException as error:
+            if isinstance(error, SystemExit) and stage == RUNNING:
+                self._leave_with(_exit_code(error))
             from nbmp.launching.raising import raised
 
             self._row.ending()
@@ -157,6 +154,12 @@ class _Rank:
             raise SystemExit(_FAILED) from None
         stdio.flush()
         self._send(RETURNED, parcel)
+
+    def _leave_with(self, code: int) -> NoReturn:
+        """End as `sys.exit` asked; told apart from its low 8 bits, which are all that an exit status keeps."""
+        self._row.ending()
+        self._send(EXITED, _plain(code))
+        raise SystemExit((code & 0xFF) or int(code != 0)) from None
 
     def _receive_task(self) -> Callable[[int], Any]:
         message = self._channel.receive()
@@ -207,7 +210,7 @@ def _exit_code(leaving: SystemExit) -> int:
     if leaving.code is None:
         return 0
     if isinstance(leaving.code, int):
-        return leaving.code
+        return int(leaving.code)
     print(leaving.code, file=sys.stderr)
     return _FAILED
 

@@ -10,6 +10,7 @@ It holds no lock while it reads or shows. It ends when the last rank has ended.
 
 import contextlib
 import logging
+import pickle
 import selectors
 import threading
 import time
@@ -181,10 +182,8 @@ class Supervisor(threading.Thread):
 def _original(raised: Raised) -> BaseException | None:
     if raised.pickled is None:
         return None
-    from nbmp.pickling.arriving import loads
-
     try:
-        error = loads(raised.pickled, None, False, ())
+        error = pickle.loads(raised.pickled)
     except BaseException:
         return None  # it travels one way only; its text is there
     return error if isinstance(error, BaseException) else None

@@ -56,6 +56,15 @@ def dumps(obj: Any, *, name: str = "object", to_main: bool = False) -> Parcel:
         raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from error
 
 
+def dumps_alone(obj: Any, *, to_main: bool = False) -> bytes | None:
+    """Return `obj` as one string of bytes, however large; None when it cannot be pickled or needs descriptors."""
+    try:
+        pickler, file = _Pickler.dump_to_bytes(obj, to_main, alone=True)
+    except Exception:
+        return None
+    return None if pickler._keep else file.getvalue()
+
+
 def _can_leave(obj: Any, to_main: bool) -> bool:
     try:
         _Pickler.parcel(obj, to_main)
@@ -81,12 +90,20 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
 
     @classmethod
     def parcel(cls, obj: Any, to_main: bool) -> Parcel:
+        pickler, file = cls.dump_to_bytes(obj, to_main)
+        return pack(file.getvalue(), pickler._buffers, pickler._keep)
+
+    @classmethod
+    def dump_to_bytes(cls, obj: Any, to_main: bool, *, alone: bool = False) -> tuple["_Pickler", io.BytesIO]:
+        """Return the pickler, which has what goes along, and the pickle; `alone`: with all buffers in the pickle."""
         file = io.BytesIO()
-        pickler = cls(file, protocol=5, buffer_callback=lambda buffer: pickler._stays_inline(buffer))
+        pickler = cls(
+            file, protocol=5, buffer_callback=None if alone else lambda buffer: pickler._stays_inline(buffer)
+        )
         pickler._to_main = to_main
         with pickler._passing_descriptors():
             pickler.dump(obj)
-        return pack(file.getvalue(), pickler._buffers, pickler._keep)
+        return pickler, file
 
     def __init__(self, file: io.BytesIO, **options: Any) -> None:
         super().__init__(file, **options)
@@ -113,8 +130,9 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
             return NotImplemented
         if self._to_main and isinstance(obj, type) and obj.__module__ == "__main__":
             return main_class, (obj.__qualname__, cloudpickle.dumps(obj))
-        if isinstance(obj, BaseException) and type(obj).__reduce__ is BaseException.__reduce__:
-            return exception, (type(obj), obj.args), obj.__dict__ or None
+        if isinstance(obj, BaseException) and isinstance(type(obj).__reduce__, types.MethodDescriptorType):
+            _, *rest = obj.__reduce__()
+            return exception, (type(obj), rest[0]), *rest[1:]
         stranger = strangers.reduce(obj)
         return super().reducer_override(obj) if stranger is None else stranger
 

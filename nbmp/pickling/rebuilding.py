@@ -23,5 +23,13 @@ def main_class(qualname: str, by_value: bytes) -> Any:
 
 
 def exception(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
-    """Return an exception without calling its `__init__`, which may take other arguments than it passed on."""
-    return kind.__new__(kind, *args)
+    """Return an exception without calling an `__init__` written in Python, which may take other arguments than it passed on.
+
+    The `__init__` of the built-in base it has (OSError, UnicodeDecodeError, SystemExit, ...) is what took `args`.
+    """
+    error = kind.__new__(kind, *args)
+    for base in kind.__mro__:
+        if isinstance(vars(base).get("__init__"), types.WrapperDescriptorType):
+            base.__init__(error, *args)  # type: ignore[misc]
+            break
+    return error
