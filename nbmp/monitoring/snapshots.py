@@ -17,6 +17,7 @@ GROUPS = (*ALIVE, "done", "failed", "stopped")
 
 DASH = "\N{EN DASH}"
 
+FIRST = 0.3
 CPU_EVERY = 1.0
 MEMORY_EVERY = 1.0
 MEMORY_SHARE = 0.02
@@ -83,8 +84,9 @@ class Sampler:
     def __init__(self, context: "ProcessContext"):
         self._context = context
         self._gauges = [_Gauge() for _ in context.ranks]
-        self._next_memory = 0.0
-        self._next_cpu = 0.0
+        # Nothing at once: that would cost a launch of four ranks some 20 ms.
+        self._next_cpu = time.monotonic() + FIRST
+        self._next_memory = time.monotonic() + FIRST
 
     def snapshot(self) -> LaunchSnapshot:
         """Return how things are now. CPU and memory are measured about once a second, whatever the rate of

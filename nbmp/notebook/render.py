@@ -17,6 +17,7 @@ TINTS = {
     "stopped": "#80868b",
 }
 
+# The class is doubled where a front end's own rules for tables must be outweighed.
 STYLE = """<style>
 .nbmp-ranks{--line:var(--jp-border-color2,var(--vscode-panel-border,rgba(128,128,128,.35)));
  --soft:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,currentColor));
@@ -33,17 +34,17 @@ STYLE = """<style>
 .nbmp-ranks .chip{display:inline-block;border-radius:10px;padding:0 9px;font-size:12px;line-height:20px;
  white-space:nowrap;background:rgba(128,128,128,.16)}
 .nbmp-ranks .rows{overflow-x:auto}
-.nbmp-ranks table{border-collapse:collapse;width:100%;margin:0;border:0;font-size:13px;
+.nbmp-ranks.nbmp-ranks table{border-collapse:collapse;width:100%;margin:0;border:0;font-size:13px;
  color:inherit;table-layout:auto}
-.nbmp-ranks tr,.nbmp-ranks tbody tr:nth-child(odd),.nbmp-ranks tbody tr:hover{background:none}
-.nbmp-ranks th,.nbmp-ranks td{padding:4px 10px;text-align:left;white-space:nowrap;border:0;
- border-top:1px solid var(--line);color:inherit;max-width:none;vertical-align:middle}
-.nbmp-ranks th{font-weight:500;font-size:12px;color:var(--soft)}
-.nbmp-ranks .r{text-align:right}
-.nbmp-ranks td.last{width:100%;max-width:0;min-width:8em;overflow:hidden;text-overflow:ellipsis;
+.nbmp-ranks.nbmp-ranks tr:nth-child(n){background:none}
+.nbmp-ranks.nbmp-ranks th,.nbmp-ranks.nbmp-ranks td{padding:4px 10px;text-align:left;white-space:nowrap;
+ border:0;border-top:1px solid var(--line);color:inherit;max-width:none;vertical-align:middle}
+.nbmp-ranks.nbmp-ranks th{font-weight:500;font-size:12px;color:var(--soft)}
+.nbmp-ranks.nbmp-ranks .r{text-align:right}
+.nbmp-ranks.nbmp-ranks td.last{width:100%;max-width:0;min-width:8em;overflow:hidden;text-overflow:ellipsis;
  color:var(--soft);font-size:12px;font-family:var(--jp-code-font-family,ui-monospace,monospace)}
 TINTED@container (max-width:520px){.nbmp-ranks .cpu,.nbmp-ranks .wide{display:none}
- .nbmp-ranks th,.nbmp-ranks td{padding:4px 6px}}
+ .nbmp-ranks.nbmp-ranks th,.nbmp-ranks.nbmp-ranks td{padding:4px 6px}}
 </style>""".replace(
     "TINTED",
     "".join(

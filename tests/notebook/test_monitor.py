@@ -162,3 +162,16 @@ def test_a_table_that_fails_later_does_not_either(fresh_kernel: Kernel) -> None:
         ).value
         == "[]"
     )
+
+
+def test_showing_it_costs_a_launch_little(kernel: Kernel) -> None:
+    kernel.run(
+        "import nbmp.notebook.monitor as m, statistics\nm_watch = m.watch\ncosts = []\n"
+        "def timed(*given):\n    begun = time.thread_time()\n    m_watch(*given)\n"
+        "    costs.append(time.thread_time() - begun)\n"
+        "import time\nm.watch = timed"
+    )
+    for _ in range(5):
+        kernel.run("%%mpspawn -n 4\npass")
+    milliseconds = float(kernel.run("m.watch = m_watch\n1000 * statistics.median(costs[1:])").value or "nan")
+    assert milliseconds < 20
