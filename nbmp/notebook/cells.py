@@ -5,6 +5,7 @@ name; IPython 7.34, which hosted notebooks pin, cannot: there the name is comput
 history."""
 
 import linecache
+import re
 import sys
 from dataclasses import dataclass
 from types import FrameType
@@ -25,7 +26,8 @@ def cell_name(shell: Any, filename: str) -> str | None:
     if hasattr(shell.compile, "format_code_name"):
         found = shell.compile.format_code_name(filename)
         return " ".join(found) if found else None
-    number = _numbers_from_history(shell).get(filename)
+    in_terminal = re.match(r"<ipython-input-(\d+)-", filename)
+    number = in_terminal[1] if in_terminal else _numbers_from_history(shell).get(filename)
     return None if number is None else f"Cell In[{number}]"
 
 

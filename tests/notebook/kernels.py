@@ -72,7 +72,7 @@ class Kernel:
 
     def start(self, code: str) -> Cell:
         """Send a cell and return at once."""
-        request = self._client.execute(code, allow_stdin=False)
+        request = self._client.execute(code, allow_stdin=False, stop_on_error=False)
         cell = Cell(request, time.monotonic())
         self._cells[request] = cell
         return cell

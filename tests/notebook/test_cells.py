@@ -1,4 +1,4 @@
-"""Launches from cells that people have reported as broken elsewhere: each must simply work, or say one clear thing."""
+"""Launches from cells that people report as broken elsewhere: each works, or says one clear thing."""
 
 from __future__ import annotations
 
