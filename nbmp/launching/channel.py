@@ -86,18 +86,19 @@ class Channel:
             except ConnectionResetError:
                 return None
             fds = array.array("i")
-            for level, kind, block in ancillary:
-                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            for level, what, block in ancillary:
+                if level == socket.SOL_SOCKET and what == socket.SCM_RIGHTS:
                     fds.frombytes(block)
             self._early_fds += fds
             if not data:
                 return None
             if got & (socket.MSG_CTRUNC | socket.MSG_TRUNC):
                 raise OSError("descriptors of a message were lost: the limit of open files (ulimit -n) is reached")
-            head, *rest = pickle.loads(data)
-            if head != _MORE_FDS:
+            head = pickle.loads(data)
+            if head[0] != _MORE_FDS:
+                kind, content, span, has_payload = head
                 fds_of_message, self._early_fds = self._early_fds, []
-                return Message(head, *rest, fds_of_message)
+                return Message(kind, content, span, has_payload, fds_of_message)
 
     def close(self) -> None:
         self._socket.close()

@@ -26,7 +26,7 @@ def default_start_method() -> StartMethod:
     danger = platforms.unsafe_to_fork()
     if danger is not None:
         return StartMethod("forkserver", danger)
-    return StartMethod("fork", "nothing in this process speaks against it")
+    return StartMethod("fork", "no CUDA and no OpenMP pool here")
 
 
 def choose(asked: str | None) -> StartMethod:

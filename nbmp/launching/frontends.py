@@ -82,7 +82,7 @@ class StreamSink:
 class PlainFrontend:
     """A script or an interactive prompt: tagged lines on the standard streams, no monitor."""
 
-    rank_setup = None
+    rank_setup: str | None = None
     stops_ranks_at_exit = False
 
     def sink(self) -> Sink:

@@ -45,9 +45,14 @@ class RankProcess(BaseProcess):
         self.body: Callable[[], None] | None = None
         """What the rank does; set in the rank."""
 
-    def _Popen(self, process: BaseProcess) -> Life:  # type: ignore[override]  # the name is multiprocessing's
+    def _Popen(self, process: BaseProcess) -> Life:  # the name is multiprocessing's
         assert self._begin is not None
         return self._begin(self)
+
+    def adopt(self, parent: tuple[str, int], authkey: bytes) -> None:
+        """In a rank that is no fork of the launching process: know its name and pid, and its key."""
+        self._parent_name, self._parent_pid = parent
+        self.authkey = authkey
 
     def run(self) -> None:
         assert self.body is not None

@@ -71,8 +71,7 @@ def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
             os._exit(_FAILED)
         setup: Setup = message.read()
         process = RankProcess(setup.name, daemon=setup.daemon)
-        process._parent_name, process._parent_pid = setup.parent
-        process._config["authkey"] = setup.authkey  # type: ignore[attr-defined]
+        process.adopt(setup.parent, setup.authkey)
         rank = _Rank(process, setup, channel, Row(Segment(setup.board.detach()), setup.rank), None)
         rank.settle(lifeline, setup.crash.detach(), set())
         rank.adopt_interpreter()
@@ -119,9 +118,7 @@ class _Rank:
         if setup.logging is not None:
             import logging
 
-            logging.basicConfig(
-                level=setup.logging.level, format=setup.logging.format, datefmt=setup.logging.datefmt
-            )
+            logging.basicConfig(**setup.logging._asdict())
 
     def live(self, lifeline: int) -> int:
         """Do the task and return the exit code."""

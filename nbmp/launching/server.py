@@ -52,11 +52,11 @@ class _Server:
 
     def run(self) -> None:
         while True:
-            ready, _, _ = select.select([self._channel, self._wakeup], [], [])
+            ready, _, _ = select.select([self._channel.fileno(), self._wakeup], [], [])
             if self._wakeup in ready:
                 os.read(self._wakeup, 4096)
                 self._report_ended()
-            if self._channel in ready:
+            if self._channel.fileno() in ready:
                 message = self._channel.receive()
                 if message is None:
                     os._exit(0)

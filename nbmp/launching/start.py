@@ -202,7 +202,7 @@ def _start(
         raise
 
 
-def _checked(fn: Callable[..., Any], args: Iterable[Any], nprocs: int, threads: int | None) -> tuple[Any, ...]:
+def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[Any, ...]:
     if not callable(fn):
         raise TypeError(f"fn must be callable, not {type(fn).__name__}")
     if not isinstance(nprocs, int) or isinstance(nprocs, bool):
@@ -246,7 +246,8 @@ def _pipe() -> tuple[Descriptor, Descriptor]:
 
 def _disconnect(record: RankRecord) -> None:
     """Close our ends; a rank that runs is killed by that."""
-    for end in (record.channel, record.lifeline, record.crash, *(stream.pipe for stream in record.streams)):
+    record.channel.close()
+    for end in (record.lifeline, record.crash, *(stream.pipe for stream in record.streams)):
         end.close()
 
 

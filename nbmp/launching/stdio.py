@@ -69,7 +69,7 @@ class _NoInput(io.TextIOBase):
     def read(self, *_: Any) -> NoReturn:
         _no_input()
 
-    def readline(self, *_: Any) -> NoReturn:  # type: ignore[override]
+    def readline(self, *_: Any) -> NoReturn:
         _no_input()
 
 

@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbmp import platforms
-from nbmp.launching.channel import EXITED, RAISED, RETURNED, SEEN, SHOWN, Message
+from nbmp.launching.channel import EXITED, RAISED, RETURNED, SEEN, SHOWN, Channel, Message
 from nbmp.launching.frontends import Chunk, Frontend, Sink
 from nbmp.launching.judging import judge
 from nbmp.launching.messages import Raised, RawException
 from nbmp.launching.output import RankStream
-from nbmp.launching.private import making
+from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
 
 SHOW_SECONDS = 0.05
@@ -165,7 +165,8 @@ class Supervisor(threading.Thread):
                 self._display(record, message)
             elif not before:
                 self._take_outcome(record, message)
-        for file in (record.channel, *(stream.pipe for stream in record.streams)):
+        files: list[Channel | Descriptor] = [record.channel, *(stream.pipe for stream in record.streams)]
+        for file in files:
             if file in self._selector.get_map():
                 self._selector.unregister(file)
         for stream in record.streams:

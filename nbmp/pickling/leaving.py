@@ -97,16 +97,14 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
     def dump_to_bytes(cls, obj: Any, to_main: bool, *, alone: bool = False) -> tuple["_Pickler", io.BytesIO]:
         """Return the pickler, which has what goes along, and the pickle; `alone`: with all buffers in the pickle."""
         file = io.BytesIO()
-        pickler = cls(
-            file, protocol=5, buffer_callback=None if alone else lambda buffer: pickler._stays_inline(buffer)
-        )
-        pickler._to_main = to_main
+        pickler = cls(file, to_main, alone)
         with pickler._passing_descriptors():
             pickler.dump(obj)
         return pickler, file
 
-    def __init__(self, file: io.BytesIO, **options: Any) -> None:
-        super().__init__(file, **options)
+    def __init__(self, file: io.BytesIO, to_main: bool, alone: bool) -> None:
+        super().__init__(file, protocol=5, buffer_callback=None if alone else self._stays_inline)
+        self._to_main = to_main
         self._buffers: list[pickle.PickleBuffer] = []
         self._keep: list[Any] = []  # owners of the descriptors that travel
         self._indices: dict[Any, int] = {}
@@ -131,8 +129,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         if self._to_main and isinstance(obj, type) and obj.__module__ == "__main__":
             return main_class, (obj.__qualname__, cloudpickle.dumps(obj))
         if isinstance(obj, BaseException) and isinstance(type(obj).__reduce__, types.MethodDescriptorType):
-            _, *rest = obj.__reduce__()
-            return exception, (type(obj), rest[0]), *rest[1:]
+            reduced: Any = obj.__reduce__()
+            return exception, (type(obj), reduced[1]), *reduced[2:]
         stranger = strangers.reduce(obj)
         return super().reducer_override(obj) if stranger is None else stranger
 
@@ -146,7 +144,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
     def _passing_descriptors(self) -> Iterator[None]:
         """Let the standard library's objects think that a child is being spawned: they hand out descriptors only then."""
         before = mp_context.get_spawning_popen()
-        mp_context.set_spawning_popen(self)  # type: ignore[arg-type]  # it wants the three names below
+        mp_context.set_spawning_popen(self)  # it wants the names below
         try:
             yield
         finally:

@@ -9,6 +9,7 @@ inherited pair: it has no name and nobody else can connect. The server ends when
 holds the only other end.
 """
 
+import atexit
 import os
 import struct
 import subprocess
@@ -171,9 +172,15 @@ class ServedLife(Ending):
         self._pipe.close()
 
 
+_parents: list[_Server | None] = []
+"""In a forked child: the server of its parent, kept so that its destructor does not complain about a foreign process."""
+
+
 def _forget() -> None:
     global _server, _lock
+    _parents.append(_server)
     _server, _lock = None, threading.Lock()
 
 
 in_forked_child(_forget)
+atexit.register(stop_server)
