@@ -70,9 +70,7 @@ class RankRecord:
 
     @property
     def last_line(self) -> str:
-        """The last line it wrote; of a failed rank, the failure in one line."""
-        if self.failure is not None:
-            return self.failure.summary
+        """The last line it wrote."""
         return self.streams[0].last_line or self.streams[1].last_line
 
     @property

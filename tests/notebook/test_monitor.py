@@ -48,13 +48,14 @@ def test_it_moves_while_the_cell_runs(kernel: Kernel) -> None:
 def test_the_killed_rank_is_named_and_the_others_are_stopped(kernel: Kernel) -> None:
     kernel.run(
         IMPORTS + "def bad(rank):\n    if rank == 1:\n        time.sleep(0.5)\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n    time.sleep(60)"
+        "        print('last words')\n        os.kill(os.getpid(), signal.SIGKILL)\n    time.sleep(60)"
     )
     cell = kernel.run(
         "try:\n    nbmp.spawn(bad, nprocs=3)\n"
         "except nbmp.ProcessExitedException as e:\n    print(e.signal_name)"
     )
     rows = readable(last_form(cell)["text/html"]).splitlines()
+    assert rows[-2].endswith("last words")
     assert rows[-2].startswith("1 killed SIGKILL")
     assert rows[-3].startswith("0 stopped")
     assert rows[-1].startswith("2 stopped")
