@@ -1,4 +1,4 @@
-"""Programs of a user: scripts that are run as `python script.py`, and looked at and signalled from outside."""
+"""Programs of a user: scripts run as `python script.py`, looked at and signalled from outside."""
 
 from __future__ import annotations
 

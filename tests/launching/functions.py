@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -59,10 +61,22 @@ def stay(rank: int, folder: str) -> None:
     time.sleep(PATIENCE * 3)
 
 
+def stay_then_wait(rank: int, folder: str) -> int:
+    """Tell its pid, and return when there is a file `go`."""
+    tell(Path(folder, f"pid{rank}"), os.getpid())
+    return wait_for(rank, f"{folder}/go")
+
+
 def stay_whatever_is_asked(rank: int, folder: str) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     stay(rank, folder)
+
+
+def settle() -> None:
+    """Wait for the end of what ends a moment after the last rank, and of what only a cycle keeps."""
+    until(lambda: not any(thread.name.startswith("nbmp") for thread in threading.enumerate()), 5)
+    gc.collect()
 
 
 class Pair:

@@ -1,0 +1,147 @@
+"""Ctrl-C, or the notebook's stop button: SIGINT to the launching process only. Real scripts, real signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from tests import scripts
+from tests.waiting import content, none_runs
+
+JOINING = """
+    import os, sys, signal, time
+    import nbmp
+    from tests.launching import functions
+
+    def stubborn(rank):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        functions.stay_whatever_is_asked(rank, ".")
+
+    context = nbmp.start_processes(stubborn, nprocs=2, join=False, start_method=sys.argv[1])
+    for _ in range(2):
+        try:
+            context.join()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        except nbmp.ProcessExitedException as error:
+            print(error, len(error.failures), flush=True)
+    print(nbmp.launch(functions.give, (1,), 2, start_method=sys.argv[1]))
+"""
+
+
+def pids_of_ranks(folder: Path) -> list[int]:
+    return [int(content(folder / f"pid{rank}")) for rank in range(2)]
+
+
+def test_interrupted_join_stops_all_ranks_and_says_so_again(method: str, tmp_path: Path) -> None:
+    with scripts.started(tmp_path, JOINING, method) as script:
+        pids = pids_of_ranks(tmp_path)
+        begun = time.monotonic()
+        script.send_signal(signal.SIGINT)
+        out, err = script.communicate(timeout=20)
+        assert time.monotonic() - begun < 10
+    assert none_runs(pids)
+    assert err == ""
+    interrupted, stopped, by, result = out.splitlines()
+    assert interrupted == "interrupted"
+    assert stopped == "process 0 terminated with signal SIGKILL"
+    assert by == "It was stopped by an interrupt. 0"
+    assert result == "[1, 1]"  # and the next launch works
+
+
+def test_interrupt_of_the_whole_group_reaches_only_the_launching_process(method: str, tmp_path: Path) -> None:
+    with scripts.started(tmp_path, JOINING, method) as script:
+        pids = pids_of_ranks(tmp_path)
+        os.killpg(script.pid, signal.SIGINT)
+        out, err = script.communicate(timeout=20)
+    assert none_runs(pids)
+    assert out.startswith("interrupted\n")
+    assert "KeyboardInterrupt" not in err
+
+
+STOPPING = """
+    import sys, signal
+    import nbmp
+    from tests.launching import functions
+    from tests.waiting import tell, content
+
+    def stubborn(rank):
+        signal.signal(signal.SIGTERM, lambda *_: tell(f"asked{rank}", "to end"))
+        for _ in range(10):
+            functions.stay(rank, ".")
+
+    context = nbmp.start_processes(stubborn, nprocs=2, join=False, start_method=sys.argv[1])
+    for rank in range(2):
+        functions.wait_for(0, f"pid{rank}")
+    try:
+        context.stop(grace_period=50)
+    except KeyboardInterrupt:
+        print([record.state for record in context.ranks])
+"""
+
+
+def test_interrupt_while_ranks_are_being_stopped_kills_at_once(method: str, tmp_path: Path) -> None:
+    with scripts.started(tmp_path, STOPPING, method) as script:
+        pids = pids_of_ranks(tmp_path)
+        for rank in range(2):
+            content(tmp_path / f"asked{rank}")
+        begun = time.monotonic()
+        script.send_signal(signal.SIGINT)
+        out, _ = script.communicate(timeout=20)
+        assert time.monotonic() - begun < 10
+    assert out == "['stopped', 'stopped']\n"
+    assert none_runs(pids)
+
+
+LAUNCHING = """
+    import sys
+    import nbmp
+    from tests.launching import functions
+
+    functions_of_main = lambda rank: functions.stay(rank, ".")
+    nbmp.launch(functions_of_main, nprocs=2, start_method=sys.argv[1])
+"""
+
+
+def test_interrupted_script_ends_with_one_traceback_and_its_ranks(method: str, tmp_path: Path) -> None:
+    with scripts.started(tmp_path, LAUNCHING, method) as script:
+        pids = pids_of_ranks(tmp_path)
+        script.send_signal(signal.SIGINT)
+        _, err = script.communicate(timeout=20)
+    assert none_runs(pids)
+    assert script.returncode == -signal.SIGINT
+    assert err.count("Traceback") == 1
+    assert err.endswith("KeyboardInterrupt\n")
+
+
+STARTING = """
+    import os, sys, signal, threading
+    import nbmp, psutil
+    from tests.launching import functions
+
+    method = sys.argv[1]
+    nbmp.launch(functions.give, (1,), 1, start_method=method)  # helpers are there
+    before = len(os.listdir("/proc/self/fd")), len(psutil.Process().children())
+    interrupted = 0
+    for delay in (0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08, 0.12):
+        timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            nbmp.launch(functions.stay, (".",), 2, start_method=method, timeout=5, grace_period=0.5)
+        except KeyboardInterrupt:
+            interrupted += 1
+        except nbmp.LaunchTimeoutError:
+            print("one was lost", delay, file=sys.stderr)
+        timer.join()
+    print(interrupted > 6)
+    functions.settle()
+    print(before == (len(os.listdir("/proc/self/fd")), len(psutil.Process().children())), threading.active_count())
+    print(nbmp.launch(functions.give, (1,), 2, start_method=method))
+"""
+
+
+def test_interrupts_while_ranks_are_started_leave_nothing(method: str, tmp_path: Path) -> None:
+    done = scripts.run(tmp_path, STARTING, method)
+    assert done.stdout == "True\nTrue 1\n[1, 1]\n", done.stderr

@@ -1,0 +1,164 @@
+"""Waiting for ranks: what `join` returns or raises, and that it says so again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import nbmp
+from tests.launching import functions
+from tests.waiting import content, none_runs, tell, until
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 0.01])
+def test_join_that_only_looks_returns_false_while_ranks_run(method: str, timeout: float, tmp_path: Path) -> None:
+    context = functions.begin(functions.wait_for, (str(tmp_path / "go"),), 2, method)
+    assert context.join(timeout) is False
+    assert context.join(timeout=timeout) is False
+    tell(tmp_path / "go", "now")
+    assert context.join() is True
+    assert context.join(timeout) is True
+
+
+def test_blocking_join_returns_only_when_all_have_ended(method: str, tmp_path: Path) -> None:
+    context = functions.begin(functions.first_ends_second_waits, (str(tmp_path),), 2, method)
+    assert until(lambda: context.ranks[0].ended)
+    threading.Timer(0.1, tell, (tmp_path / "go", "now")).start()
+    assert context.join() is True
+    assert context.results == ["first", "second"]
+
+
+def test_join_after_success_says_true_again(method: str) -> None:
+    context = functions.begin(functions.pid, (), 2, method)
+    assert [context.join(), context.join(), context.join(0)] == [True, True, True]
+
+
+def fail_in_0_stay_in_1(rank: int, folder: str) -> None:
+    if rank == 0:
+        raise ValueError("of rank 0")
+    functions.stay(rank, folder)
+
+
+def test_join_after_a_failure_raises_the_same_error_again(method: str, tmp_path: Path) -> None:
+    context = functions.begin(fail_in_0_stay_in_1, (str(tmp_path),), 2, method)
+    errors = []
+    for timeout in (None, None, 0):
+        with pytest.raises(nbmp.ProcessRaisedException) as raised:
+            context.join(timeout)
+        errors.append(raised.value)
+    assert errors[0] is errors[1] is errors[2]
+    assert errors[0].error_index == 0
+    assert len(errors[0].failures) == 1
+    assert [record.state for record in context.ranks] == ["raised", "stopped"]
+    assert none_runs(pid for pid in context.pids() if pid)
+
+
+def test_join_after_stop_says_that_ranks_were_stopped_and_again(method: str, tmp_path: Path) -> None:
+    context = functions.begin(functions.stay, (str(tmp_path),), 2, method)
+    content(tmp_path / "pid1")
+    context.stop()
+    for _ in range(2):
+        with pytest.raises(nbmp.ProcessExitedException, match=r"signal SIGTERM\nIt was stopped by stop\(\)") as raised:
+            context.join()
+        assert raised.value.failures == ()
+    assert none_runs(pid for pid in context.pids() if pid)
+
+
+def test_stop_after_the_end_changes_nothing(method: str) -> None:
+    context = functions.begin(functions.pid, (), 2, method)
+    assert context.join()
+    context.stop()
+    assert context.join()
+
+
+def test_join_polled_until_true_as_torchs_callers_do(method: str) -> None:
+    context = functions.begin(functions.give, (None,), 3, method)
+    while not context.join(0.005):
+        pass
+    assert [record.state for record in context.ranks] == ["done", "done", "done"]
+
+
+def fail_in_turn(rank: int, folder: str) -> None:
+    """Rank 2 fails first, then 0; rank 1 ends well."""
+    if rank == 0:
+        functions.wait_for(rank, f"{folder}/2")
+        raise KeyError("second by time")
+    if rank == 2:
+        functions.wait_for(rank, f"{folder}/started0")
+        try:
+            raise ValueError("first by time")
+        finally:
+            threading.Timer(0.2, tell, (f"{folder}/2", "failed")).start()
+    tell(f"{folder}/started0", "yes")
+
+
+def test_first_failure_by_time_is_raised_and_others_are_kept_in_rank_order(method: str, tmp_path: Path) -> None:
+    context = functions.begin(fail_in_turn, (str(tmp_path),), 3, method)
+    with pytest.raises(nbmp.ProcessRaisedException, match="first by time") as raised:
+        context.join(grace_period=20)
+    error = raised.value
+    assert error.error_index == 2
+    assert isinstance(error.__cause__, ValueError)
+    assert [(failure.rank, failure.summary) for failure in error.failures] == [
+        (0, "KeyError: 'second by time'"),
+        (2, "ValueError: first by time"),
+    ]
+    assert error.failures[1].when < error.failures[0].when
+    assert error.world_size == 3
+
+
+def fail_all(rank: int, folder: str) -> None:
+    tell(f"{folder}/{rank}", rank)
+    for other in range(3):
+        functions.wait_for(rank, f"{folder}/{other}")
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise ValueError(rank)
+
+
+def test_all_ranks_that_fail_within_the_grace_period_are_told(method: str, tmp_path: Path) -> None:
+    with pytest.raises(nbmp.ProcessException) as raised:
+        nbmp.launch(fail_all, (str(tmp_path),), 3, start_method=method, grace_period=20)
+    failures = raised.value.failures
+    assert [failure.rank for failure in failures] == [0, 1, 2]
+    assert [failure.signal_name for failure in failures] == [None, "SIGKILL", None]
+    assert raised.value.error_index == min(failures, key=lambda failure: failure.when).rank
+
+
+def test_launch_with_a_timeout_stops_ranks_and_names_them(method: str, tmp_path: Path) -> None:
+    begun = time.monotonic()
+    with pytest.raises(nbmp.LaunchTimeoutError, match=r"rank 1 of 2 still ran after 3 s and were? stopped"):
+        nbmp.launch(functions.first_ends_second_waits, (str(tmp_path),), 2, start_method=method, timeout=3)
+    assert time.monotonic() - begun < 15
+
+
+def join_in_rank(rank: int, context: list[nbmp.ProcessContext]) -> str:
+    try:
+        context[0].join()
+    except AssertionError as error:
+        return str(error)
+    return "joined"
+
+
+def test_only_the_process_that_started_ranks_can_join_them(tmp_path: Path) -> None:
+    context = functions.begin(functions.wait_for, (str(tmp_path / "go"),), 1, "fork")
+    assert "only the process that started" in nbmp.launch(join_in_rank, ([context],), start_method="fork")[0]
+    tell(tmp_path / "go", "now")
+    assert context.join()
+
+
+def test_two_threads_can_join_the_same_ranks(method: str, tmp_path: Path) -> None:
+    context = functions.begin(functions.wait_for, (str(tmp_path / "go"),), 2, method)
+    said: list[bool] = []
+    threads = [threading.Thread(target=lambda: said.append(context.join())) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    tell(tmp_path / "go", "now")
+    for thread in threads:
+        thread.join()
+    assert said == [True, True, True]

@@ -1,0 +1,126 @@
+"""A start that fails in the middle: said, and nothing is left. Limits are real, set in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests import scripts
+
+PRELUDE = """
+    import os, resource, sys, threading
+    import nbmp, psutil
+    from tests.launching import functions
+
+    def noop(rank):
+        return rank
+
+    def settled():
+        functions.settle()
+        children = [c for c in psutil.Process().children() if c.status() != psutil.STATUS_ZOMBIE]
+        server = sys.modules.get("nbmp.launching.methods.forkserver")
+        helpers = 1 if server is not None and server.server_pid() in [c.pid for c in children] else 0
+        return len(children) - helpers, threading.active_count()
+
+    method = sys.argv[1]
+    failures = (OSError, RuntimeError, nbmp.ProcessException)
+"""
+
+PROCESSES = (
+    PRELUDE
+    + """
+    def mine():
+        return sum(p.num_threads() for p in psutil.process_iter() if p.uids().real == os.getuid())
+
+    told = []
+    for room in range(9):
+        resource.setrlimit(resource.RLIMIT_NPROC, (mine() + room, resource.getrlimit(resource.RLIMIT_NPROC)[1]))
+        descriptors = len(os.listdir("/proc/self/fd"))
+        try:
+            outcome = nbmp.launch(noop, (), 4, start_method=method, timeout=20)
+        except failures as error:
+            outcome = type(error).__name__
+        print(room, outcome, file=sys.stderr)
+        told.append(outcome == [0, 1, 2, 3])
+        assert settled() == (0, 1), (room, outcome, settled())
+        assert len(os.listdir("/proc/self/fd")) <= descriptors + (method == "forkserver"), (room, outcome)
+    print(told.count(False) > 2, told[-1])
+"""
+)
+
+DESCRIPTORS = (
+    PRELUDE
+    + """
+    nbmp.launch(noop, (), 1, start_method=method)  # helpers are there
+    used = len(os.listdir("/proc/self/fd"))
+    told = []
+    for room in (*range(0, 48, 3), 100):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + room, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        try:
+            outcome = nbmp.launch(noop, (), 4, start_method=method, timeout=20)
+        except failures as error:
+            outcome = type(error).__name__
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        print(room, outcome, file=sys.stderr)
+        told.append(outcome == [0, 1, 2, 3])
+        assert settled() == (0, 1), (room, outcome, settled())
+        assert len(os.listdir("/proc/self/fd")) <= used, (room, outcome)
+    print(told.count(False) > 2, told[-1])
+"""
+)
+
+
+def unprivileged_python() -> list[str]:
+    """Return the command of a Python that a limit of processes binds: not root's."""
+    if os.getuid() != 0:
+        return [sys.executable]
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        pytest.skip("setpriv is not here, and root is not bound by a limit of processes")
+    nobody = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups"]
+    for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
+        starts_itself = "import subprocess, sys; subprocess.run([sys.executable, '-c', ''])"
+        probe = [*nobody, python, "-c", starts_itself]
+        if os.path.exists(python) and subprocess.run(probe, capture_output=True).returncode == 0:
+            return [*nobody, python]
+    pytest.skip("no Python here that nobody may execute")
+
+
+def test_limit_of_processes_reached_in_the_middle_leaves_nothing(method: str, tmp_path: Path) -> None:
+    source = scripts.write(tmp_path, PROCESSES).read_text()
+    done = subprocess.run(
+        [*unprivileged_python(), "-B", "-c", source, method],
+        cwd="/",
+        env=scripts.environment(OPENBLAS_NUM_THREADS="1", PYTHONPATH=os.pathsep.join([str(scripts.ROOT), sysconfig.get_path("purelib")])),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.returncode, done.stdout) == (0, "True True\n"), done.stderr
+
+
+def test_limit_of_open_files_reached_in_the_middle_leaves_nothing(method: str, tmp_path: Path) -> None:
+    done = scripts.run(tmp_path, DESCRIPTORS, method)
+    assert (done.returncode, done.stdout) == (0, "True True\n"), done.stderr
+
+
+def test_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
+    source = """
+        import multiprocessing, os, nbmp, sys
+        multiprocessing.set_executable("/no/such/python")
+        used = len(os.listdir("/proc/self/fd"))
+        try:
+            nbmp.launch(print, (), 3, start_method=sys.argv[1])
+        except OSError as error:
+            print(error.filename)
+        assert len(os.listdir("/proc/self/fd")) == used
+    """
+    for method in ("spawn", "forkserver"):
+        assert scripts.output(tmp_path, source, method) == "/no/such/python\n"
