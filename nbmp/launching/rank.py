@@ -11,6 +11,7 @@ outcome; a rank that ends without one has been killed, or has left by `os._exit`
 """
 
 import atexit
+import multiprocessing.util  # noqa: F401  # what `_bootstrap` imports: here once, before the fork
 import os
 import signal
 import sys
@@ -50,7 +51,7 @@ def forked(process: RankProcess, plan: "Plan", plans: "Sequence[Plan]", signals:
         os.dup2(ends.stderr.fileno(), 2)
         ends.stdout.close()
         ends.stderr.close()
-        atexit._clear()  # what the launching process registered is not the rank's to do
+        _forget_what_happens_at_exit()
         rank = _Rank(process, plan.setup, ends.channel, Row(plan.board, plan.setup.rank), plan.task)
         rank.settle(ends.lifeline.fileno(), plan.crash.fileno(), signals)
         rank.adopt_environment()
@@ -109,9 +110,10 @@ class _Rank:
     def adopt_interpreter(self) -> None:
         """Environment, folder, path, arguments and logging, which a fork inherits."""
         setup = self._setup
-        if dict(os.environ) != setup.environment:
-            os.environ.clear()
-            os.environ.update(setup.environment)
+        inherited = dict(os.environ)
+        for name in inherited.keys() - setup.environment.keys():
+            del os.environ[name]
+        os.environ.update(setup.environment.items() - inherited.items())
         os.chdir(setup.cwd)
         sys.path[:] = setup.path
         sys.argv[:] = setup.argv
@@ -214,6 +216,14 @@ def _exit_code(leaving: SystemExit) -> int:
 
 def _ignore_interrupt(*_: object) -> None:
     """SIGINT is the launching process' business. A function, not SIG_IGN: programs that the rank runs get the default."""
+
+
+def _forget_what_happens_at_exit() -> None:
+    """In a fork: what the launching process registered is not the rank's to do, nor are its thread pools to be waited for."""
+    atexit._clear()
+    pools = sys.modules.get("concurrent.futures.thread")
+    if pools is not None:  # their threads were not copied; one of them may have become this rank's main thread
+        pools._threads_queues.clear()
 
 
 def _leave(code: int) -> NoReturn:

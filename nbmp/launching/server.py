@@ -12,15 +12,16 @@ from nbmp.launching.channel import Channel
 from nbmp.launching.messages import Request
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.rank import spawned
-from nbmp.launching.threads import limited
+from nbmp.launching.threads import SERVER_THREADS, limited
 
 PRELOAD = (
     "numpy",
     "numpy.random",
     "cloudpickle",
     "threadpoolctl",
-    "multiprocessing.util",
     "nbmp.memory.arrays",
+    "nbmp.launching.raising",
+    "nbmp.pickling.leaving",
     "nbmp.pickling.rebuilding",
 )
 """Loaded once here instead of in each rank."""
@@ -65,12 +66,13 @@ class _Server:
     def _fork(self, request: Request) -> None:
         status = request.status.detach()
         try:
-            with limited(request.threads):
+            with limited(None if request.threads == SERVER_THREADS else request.threads):
                 pid = os.fork()
                 if pid == 0:
                     self._become_rank(request, status)
         except OSError as error:
-            os.write(status, _ANSWER.pack(-(error.errno or 1)))
+            with contextlib.suppress(OSError):  # the launching process has given up on it
+                os.write(status, _ANSWER.pack(-(error.errno or 1)))
             os.close(status)
             return
         with contextlib.suppress(OSError):

@@ -23,26 +23,18 @@ from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import Frontend, Sink, current
+from nbmp.launching.interrupts import held_back
 from nbmp.launching.messages import Call, LoggingSetup, Setup
 from nbmp.launching.output import RankStream
 from nbmp.launching.plan import Plan, RankEnds
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.process import RankProcess, abandon
 from nbmp.launching.record import RankRecord
+from nbmp.launching.threads import THREAD_VARIABLES
 from nbmp.memory.segment import Segment
 from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.leaving import dumps
 from nbmp.pickling.parcel import OwnedFd, Parcel
-
-THREAD_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-)
-"""Each rank gets cores / ranks threads in them, unless they are set."""
 
 _log = logging.getLogger("nbmp")
 
@@ -174,32 +166,40 @@ def _start(
     table = board(nprocs)
     variables, in_libraries = _thread_variables(nprocs, threads)
     setups = _setups(nprocs, daemon, {**variables, **(env or {})}, frontend)
-    records, ends = [], []
+    records: list[RankRecord] = []
+    ends: list[RankEnds] = []
+    context: ProcessContext | None = None
     try:
-        for rank in range(nprocs):
-            record, rank_ends = _connect(rank, table)
-            records.append(record)
-            ends.append(rank_ends)
-        plans = [
-            Plan(
-                setup,
-                rank_ends,
-                table,
-                record.crash,
-                _inherited(fn, arguments) if parcel is None else None,
-                daemon,
-                in_libraries,
-            )
-            for setup, rank_ends, record in zip(setups, ends, records, strict=True)
-        ]
-        processes = import_module(f"nbmp.launching.methods.{choice.method}").start(plans)
-        return _follow(records, processes, setups, table, parcel, choice, frontend, sink, daemon)
+        with held_back():
+            for rank in range(nprocs):
+                record, rank_ends = _connect(rank, table)
+                records.append(record)
+                ends.append(rank_ends)
+            plans = [
+                Plan(
+                    setup,
+                    rank_ends,
+                    table,
+                    record.crash,
+                    _inherited(fn, arguments) if parcel is None else None,
+                    daemon,
+                    in_libraries,
+                )
+                for setup, rank_ends, record in zip(setups, ends, records, strict=True)
+            ]
+            processes = import_module(f"nbmp.launching.methods.{choice.method}").start(plans)
+            context = _follow(records, processes, setups, table, parcel, choice, frontend, sink, daemon)
     except BaseException:
+        if context is not None:  # an interrupt that was held back
+            context.stop(INTERRUPT_SECONDS, reason="an interrupt")
+            raise
         for record in records:
             _disconnect(record)
         for rank_ends in ends:
             rank_ends.close()
         raise
+    _show_monitor(context)
+    return context
 
 
 def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[Any, ...]:
@@ -273,14 +273,17 @@ def _follow(
         abandon(processes)
         raise
     end_at_exit(context)
+    return context
+
+
+def _show_monitor(context: ProcessContext) -> None:
     try:
-        frontend.watch(context)
+        context.frontend.watch(context)
     except Exception:
         _log.exception("the monitor of the ranks could not be shown")
     except KeyboardInterrupt:
         context.stop(INTERRUPT_SECONDS, reason="an interrupt")
         raise
-    return context
 
 
 def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:

@@ -8,8 +8,26 @@ import contextlib
 import sys
 import threading
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from nbmp.launching.private import in_forked_child
+
+if TYPE_CHECKING:
+    import threadpoolctl
+
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+"""Each rank gets cores / ranks threads in them, unless they are set."""
+
+SERVER_THREADS = 1
+"""Of the fork server itself: it has no pool that a fork would break."""
 
 _lock = threading.Lock()
 
@@ -20,10 +38,16 @@ def limited(threads: int | None) -> Iterator[None]:
     if threads is None or "numpy" not in sys.modules:
         yield
         return
+    with _lock, _libraries(len(sys.modules)).limit(limits=threads):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> "threadpoolctl.ThreadpoolController":
+    """Return the libraries that are loaded; looked for again (3 ms) when the number of imported modules has changed."""
     import threadpoolctl
 
-    with _lock, threadpoolctl.threadpool_limits(threads):
-        yield
+    return threadpoolctl.ThreadpoolController()
 
 
 def _forget() -> None:

@@ -25,6 +25,7 @@ from nbmp.launching.messages import Request
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
+from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES
 from nbmp.pickling.arriving import TravellingFd
 
 ANSWER = struct.Struct("=q")
@@ -49,7 +50,7 @@ class _Server:
             interpreter("-c", _BOOT.format(root=package_root(), channel=theirs.fileno())),
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},  # no pool that a fork would break
+            env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(SERVER_THREADS))},
             start_new_session=True,
         )
         theirs.close()
