@@ -120,9 +120,7 @@ def group(name: str) -> list[str]:
 def answer(interpreter: str | Path, code: str) -> str | None:
     """Return what `python -c CODE` prints, or None if it fails (pyenv's shims may lead nowhere)."""
     try:
-        return subprocess.check_output(
-            [interpreter, "-c", code], stderr=subprocess.DEVNULL, text=True
-        ).strip()
+        return subprocess.check_output([interpreter, "-c", code], stderr=subprocess.DEVNULL, text=True).strip()
     except (OSError, subprocess.CalledProcessError):
         return None
 

@@ -15,8 +15,8 @@
          ├─ StdinError                  a rank asked for keyboard input
          └─ UnsupportedPlatformError    not on this operating system
 
-Names, attributes and first lines of the messages of the three process exceptions are those of torch.multiprocessing. All of
-them survive pickling.
+Names, attributes and first lines of the messages of the three process exceptions are those of torch.multiprocessing.
+All of them survive pickling.
 """
 
 import multiprocessing

@@ -112,10 +112,10 @@ def render(title: str, error: Any, *, colour: bool) -> list[str]:
     if others:
         lines += ["", "Failed too:"]
         lines += [f"  {ink.purple}rank {other.rank}{ink.off}  {_short(other)}" for other in others]
-    lines += ["", error.aftermath] if error.aftermath else []
+    closing = [error.aftermath] if error.aftermath else []
     if error.__cause__ is not None:
-        lines.append("The original exception is __cause__.")
-    return lines
+        closing.append("The original exception is __cause__.")
+    return [*lines, "", *closing] if closing else lines
 
 
 def _headline(failure: RankFailure, ink: Palette) -> str:

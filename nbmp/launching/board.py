@@ -1,7 +1,7 @@
 """The rank board: a small table in shared memory, one row a rank, written by the ranks, read by the launching process.
 
-A monitor can look at it at any time without asking a rank, which may be busy in C code. Rows are written by their own rank
-only; a reader may see a row half written, which for a display is good enough.
+A monitor can look at it at any time without asking a rank, which may be busy in C code. Rows are written by their own
+rank only; a reader may see a row half written, which for a display is good enough.
 """
 
 import struct

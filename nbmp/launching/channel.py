@@ -6,9 +6,9 @@
       SEEN, once for each SHOWN                 ──>
                                                 <──     RETURNED, RAISED or EXITED once
 
-A `SOCK_SEQPACKET` socket pair: a message is one packet, sent and received whole or not at all, with its descriptors. Content
-that does not fit a packet travels in the parcel's payload; descriptors beyond what a packet may carry go ahead in packets of
-their own.
+A `SOCK_SEQPACKET` socket pair: a message is one packet, sent and received whole or not at all, with its descriptors.
+Content that does not fit a packet travels in the parcel's payload; descriptors beyond what a packet may carry go
+ahead in packets of their own.
 """
 
 import array
@@ -82,7 +82,9 @@ class Channel:
         while True:
             flags = socket.MSG_CMSG_CLOEXEC | (0 if wait else socket.MSG_DONTWAIT)
             try:
-                data, ancillary, got, _ = self._socket.recvmsg(PACKET, socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3)), flags)
+                data, ancillary, got, _ = self._socket.recvmsg(
+                    PACKET, socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3)), flags
+                )
             except ConnectionResetError:
                 return None
             fds = array.array("i")

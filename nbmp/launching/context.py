@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from nbmp.launching.default_method import StartMethod
@@ -40,7 +40,9 @@ class ProcessContext:
         Set when all ranks have ended and all they wrote has been shown.
     """
 
-    def __init__(self, records: Sequence[RankRecord], choice: StartMethod, frontend: Frontend, sink: Sink, daemon: bool):
+    def __init__(
+        self, records: Sequence[RankRecord], choice: StartMethod, frontend: Frontend, sink: Sink, daemon: bool
+    ):
         self.ranks = tuple(records)
         self.processes: list[RankProcess] = [record.process for record in records if record.process is not None]
         self.sentinels = {process.sentinel: rank for rank, process in enumerate(self.processes)}
@@ -77,7 +79,8 @@ class ProcessContext:
         Parameters
         ----------
         timeout : float, optional
-            Seconds to wait; None waits without a bound, 0 or less only looks. Does not bound the stopping after a failure.
+            Seconds to wait; None waits without a bound, 0 or less only looks. Does not bound the stopping after a
+            failure.
         grace_period : float, optional
             After a failure: seconds in which the other ranks may end by themselves, and once more between SIGTERM and
             SIGKILL. None: SIGTERM at once, SIGKILL 30 s later.
@@ -92,7 +95,8 @@ class ProcessContext:
         ProcessRaisedException
             When the function raised in the rank that failed first by time; the others' failures are in `.failures`.
         ProcessExitedException
-            When that rank ended by a signal or with an exit code other than 0, or when ranks were stopped before their end.
+            When that rank ended by a signal or with an exit code other than 0, or when ranks were stopped before
+            their end.
         KeyboardInterrupt
             When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL).
         """

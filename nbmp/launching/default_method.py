@@ -18,8 +18,9 @@ class StartMethod(NamedTuple):
 def default_start_method() -> StartMethod:
     """Return the start method that a launch without one would use now, and the reason in words.
 
-    `fork` where it is safe: it is the fastest and ranks inherit everything. `forkserver` when CUDA is initialised in this
-    process or an OpenMP thread pool (libgomp) is alive, since a forked rank would fail or hang there. `spawn` outside Linux.
+    `fork` where it is safe: it is the fastest and ranks inherit everything. `forkserver` when CUDA is initialised in
+    this process or an OpenMP thread pool (libgomp) is alive, since a forked rank would fail or hang there. `spawn`
+    outside Linux.
     """
     if sys.platform != "linux":
         return StartMethod("spawn", f"{sys.platform} has no safe fork")
@@ -56,4 +57,6 @@ def _warn_of_fork() -> None:
         import warnings
 
         _warned = True
-        warnings.warn(f"fork was asked for, but {danger}; start_method='forkserver' is safe", RuntimeWarning, stacklevel=5)
+        warnings.warn(
+            f"fork was asked for, but {danger}; start_method='forkserver' is safe", RuntimeWarning, stacklevel=5
+        )

@@ -5,11 +5,14 @@ import os
 import re
 import sysconfig
 from functools import cache
+from itertools import takewhile
 
 import nbmp
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.messages import RawException, RawFrame
 from nbmp.reports import ExceptionReport, Frame
+
+OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
 
 _CRASH_LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
@@ -35,7 +38,8 @@ def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
 def crash_frames(text: str, frontend: Frontend) -> tuple[Frame, ...]:
     """Return the user's frames, outermost first, of a stack that faulthandler wrote."""
     raw = [RawFrame(filename, int(line), function, "") for filename, line, function in _CRASH_LINE.findall(text)]
-    return tuple(_frame(frame, frontend) for frame in reversed(raw) if _is_users(frame.filename))
+    inside = list(takewhile(lambda frame: not frame.filename.startswith(OURS), raw))  # innermost first; then it is ours
+    return tuple(_frame(frame, frontend) for frame in reversed(inside) if _is_users(frame.filename))
 
 
 def _frame(raw: RawFrame, frontend: Frontend) -> Frame:
@@ -64,5 +68,4 @@ def _is_users(filename: str) -> bool:
 def _library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    folders.add(os.path.dirname(os.path.abspath(nbmp.__file__)))
-    return tuple(sorted(folder + os.sep for folder in folders))
+    return (OURS, *sorted(folder + os.sep for folder in folders))

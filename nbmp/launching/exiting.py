@@ -1,7 +1,7 @@
 """What becomes of running ranks when the launching process exits normally.
 
-A script waits for its ranks, as multiprocessing does; daemons, and all ranks of a notebook, are stopped. When the process ends
-in any other way the ranks' lifelines see to it.
+A script waits for its ranks, as multiprocessing does; daemons, and all ranks of a notebook, are stopped. When the
+process ends in any other way the ranks' lifelines see to it.
 """
 
 import atexit

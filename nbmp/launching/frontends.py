@@ -1,8 +1,8 @@
 """Where ranks are launched from: a notebook, a terminal, a plain script.
 
-The core launches ranks and reads what they write; a *front end* decides where that is shown. The core knows only the two
-contracts below. The notebook's front end lives in `nbmp.notebook`, above the core, and is found by a text entry, so that
-nothing here imports IPython.
+The core launches ranks and reads what they write; a *front end* decides where that is shown. The core knows only the
+two contracts below. The notebook's front end lives in `nbmp.notebook`, above the core, and is found by a text entry,
+so that nothing here imports IPython.
 """
 
 import sys
@@ -48,7 +48,7 @@ class Frontend(Protocol):
     """The place that launches ranks."""
 
     rank_setup: str | None
-    """`"module:function"` that a rank calls with a `send(Display)` function once IPython is there; None: nothing to do."""
+    """`"module:function"` that a rank calls with a `send(Display)` function once IPython is there; None: nothing."""
 
     stops_ranks_at_exit: bool
     """Whether ranks that still run at interpreter exit are stopped (a notebook) or waited for (a script)."""
@@ -95,9 +95,9 @@ class PlainFrontend:
         return None
 
 
-def tagged(chunk: Chunk) -> str:
-    """Return the chunk's lines, each with `[rank] ` in front."""
-    tag = f"[{chunk.rank}] "
+def tagged(chunk: Chunk, tag: str = "") -> str:
+    """Return the chunk's lines, each with `tag` in front, `[rank] ` unless given."""
+    tag = tag or f"[{chunk.rank}] "
     return tag + chunk.text[:-1].replace("\n", "\n" + tag) + "\n"
 
 

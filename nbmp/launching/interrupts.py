@@ -1,7 +1,8 @@
 """Hold back Ctrl-C for the moment in which ranks are started.
 
-Blocking SIGINT in this thread would not do: a notebook's kernel has other threads, which take the signal, and Python then raises
-KeyboardInterrupt here all the same, in the worst case inside a hook of `os.fork`, where it is printed and lost.
+Blocking SIGINT in this thread would not do: a notebook's kernel has other threads, which take the signal, and Python
+then raises KeyboardInterrupt here all the same, in the worst case inside a hook of `os.fork`, where it is printed and
+lost.
 """
 
 import contextlib

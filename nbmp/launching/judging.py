@@ -18,8 +18,8 @@ CRASH_BYTES = 1 << 16
 def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: int) -> tuple[str, RankFailure | None]:
     """Return the final state of a rank whose process ended with `code`, and its failure if it is one.
 
-    Only what the rank did by itself is a failure: a signal of ours is not. Every other signal is, and so is any exit code
-    but 0; `os._exit(0)` counts as `sys.exit(0)`, success without a result.
+    Only what the rank did by itself is a failure: a signal of ours is not. Every other signal is, and so is any exit
+    code but 0; `os._exit(0)` counts as `sys.exit(0)`, success without a result.
     """
     if record.raised is not None:
         told = record.raised
@@ -60,7 +60,7 @@ def _killed(record: RankRecord, code: int, frontend: Frontend, oom_kills_before:
     reasons = {
         "SIGKILL": "SIGKILL comes from outside: the out-of-memory killer, a job scheduler, or a person.",
         "SIGSEGV": "A segmentation fault happens in compiled code: an extension module, ctypes, or a stack overflow.",
-        "SIGBUS": "A bus error is an access to memory that is not there, such as a file that was cut short under a memmap.",
+        "SIGBUS": "A bus error is an access to memory that is not there, such as a file cut short under a memmap.",
     }
     reason = reasons.get(name, "")
     if name == "SIGKILL" and platforms.oom_kills() > oom_kills_before:

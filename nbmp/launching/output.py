@@ -12,7 +12,8 @@ READ_BYTES = 1 << 16
 class RankStream:
     """The reading end of one rank's stdout or stderr. Non-blocking.
 
-    Bytes are decoded as they come, so a character that is cut by a read is not damaged; what is no UTF-8 shows as U+FFFD.
+    Bytes are decoded as they come, so a character that is cut by a read is not damaged; what is no UTF-8 shows as
+    U+FFFD.
     """
 
     def __init__(self, rank: int, name: str, pipe: Descriptor) -> None:

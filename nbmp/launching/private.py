@@ -1,8 +1,8 @@
 """Descriptors that only the launching process may hold.
 
-A forked child inherits everything. If it kept the write end of another rank's lifeline, that rank would outlive its launcher;
-if it kept the fork server's socket, the server would never see its launcher go. So whatever is registered here is closed in
-every forked child, ours or not; in programs that are executed it is closed by being close-on-exec.
+A forked child inherits everything. If it kept the write end of another rank's lifeline, that rank would outlive its
+launcher; if it kept the fork server's socket, the server would never see its launcher go. So whatever is registered
+here is closed in every forked child, ours or not; in programs that are executed it is closed by being close-on-exec.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""A rank as a process of the standard library: `multiprocessing.process.BaseProcess` with our ways to start and end it."""
+"""A rank as a process of the standard library: a `multiprocessing.process.BaseProcess`, started and ended our way."""
 
 import contextlib
 import os
@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Protocol
-
 
 UNKNOWN_STATUS = 255
 """Exit code of a process whose status somebody else took (a `wait()` of the user's, a fork server that was killed)."""
@@ -60,7 +59,7 @@ class RankProcess(BaseProcess):
 
 
 def signal_group(pid: int, number: int) -> None:
-    """Send a signal to a rank's process group: the rank and what it started. The caller knows that `pid` is not reaped."""
+    """Send a signal to a rank's process group: the rank and what it started. `pid` must not be reaped yet."""
     try:
         os.killpg(pid, number)
     except ProcessLookupError:  # it has not made its group yet

@@ -35,7 +35,9 @@ def _raw(error: BaseException, chain: int) -> RawException:
     )
     earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    name = (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
     return RawException(
         type_name=name,
         message=_text(error),

@@ -5,9 +5,9 @@
       an interpreter   SETUP on its control channel   TASK on its control channel
       a served fork    (as an interpreter)
 
-A rank leads its own process group, so the notebook's interrupt does not reach it: the launching process decides. It is killed
-by the kernel when the launching process is gone (its lifeline). It writes to pipes of its own. Its last message is its
-outcome; a rank that ends without one has been killed, or has left by `os._exit`.
+A rank leads its own process group, so the notebook's interrupt does not reach it: the launching process decides. It
+is killed by the kernel when the launching process is gone (its lifeline). It writes to pipes of its own. Its last
+message is its outcome; a rank that ends without one has been killed, or has left by `os._exit`.
 """
 
 import atexit
@@ -215,11 +215,11 @@ def _exit_code(leaving: SystemExit) -> int:
 
 
 def _ignore_interrupt(*_: object) -> None:
-    """SIGINT is the launching process' business. A function, not SIG_IGN: programs that the rank runs get the default."""
+    """SIGINT is the launching process' business. A function, not SIG_IGN: programs that a rank runs get the default."""
 
 
 def _forget_what_happens_at_exit() -> None:
-    """In a fork: what the launching process registered is not the rank's to do, nor are its thread pools to be waited for."""
+    """In a fork: what the launching process does at its exit is not the rank's to do, nor are its pools to wait for."""
     atexit._clear()
     pools = sys.modules.get("concurrent.futures.thread")
     if pools is not None:  # their threads were not copied; one of them may have become this rank's main thread

@@ -1,9 +1,10 @@
 """Random numbers that differ between ranks and can be repeated.
 
-A forked rank inherits the state of the global generators, so that N ranks would draw the same numbers. Each rank gets its own
-seed, derived from the states of `random` and `numpy.random` in the launching process, which are read, not drawn from: the
-same state gives the same numbers in the ranks. When `numpy.random` was never seeded by the user, fresh entropy is used
-instead. Generators that the user made (`numpy.random.default_rng`) are the user's: `rng.spawn(world_size)[rank]`.
+A forked rank inherits the state of the global generators, so that N ranks would draw the same numbers. Each rank gets
+its own seed, derived from the states of `random` and `numpy.random` in the launching process, which are read, not
+drawn from: the same state gives the same numbers in the ranks. When `numpy.random` was never seeded by the user,
+fresh entropy is used instead. Generators that the user made (`numpy.random.default_rng`) are the user's:
+`rng.spawn(world_size)[rank]`.
 """
 
 import hashlib

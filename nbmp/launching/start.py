@@ -1,12 +1,11 @@
 """Starting ranks: the three public functions, and the steps they share.
 
-    nothing is started before    arguments are checked, the start method is chosen, the task is pickled (once)
-    then                         channels, lifelines, pipes -> processes -> SETUP and TASK -> supervisor -> monitor
-    an error in between          ends what was started and closes what was made
+nothing is started before    arguments are checked, the start method is chosen, the task is pickled (once)
+then                         channels, lifelines, pipes -> processes -> SETUP and TASK -> supervisor -> monitor
+an error in between          ends what was started and closes what was made
 """
 
 import logging
-
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,8 +57,8 @@ def start_processes(
     ----------
     fn, args
         Under fork they are inherited. Under forkserver and spawn they are pickled once, before anything is started:
-        functions and classes of `__main__` and of cells by value, shared arrays by handle (the same memory in every rank),
-        large private arrays by one copy for all ranks, which each rank may write to as its own.
+        functions and classes of `__main__` and of cells by value, shared arrays by handle (the same memory in every
+        rank), large private arrays by one copy for all ranks, which each rank may write to as its own.
     nprocs : int
         Number of ranks; 0 starts nothing.
     join : bool
@@ -111,8 +110,8 @@ def launch(
 ) -> list[Any]:
     """Call `fn(rank, *args)` in `nprocs` processes and return what each returned, in rank order.
 
-    Parameters and errors are those of `start_processes`. Results come back as arguments go: shared arrays by handle, large
-    private ones by one copy, instances of the notebook's classes as instances of those classes.
+    Parameters and errors are those of `start_processes`. Results come back as arguments go: shared arrays by handle,
+    large private ones by one copy, instances of the notebook's classes as instances of those classes.
     """
     context = _start(fn, args, nprocs, daemon, start_method, threads, env)
     _join(context, timeout, grace_period)
@@ -212,7 +211,9 @@ def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[Any,
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1: {threads}")
     if isinstance(args, str | bytes) or not isinstance(args, Iterable):
-        raise TypeError(f"args must be a tuple of arguments, not {type(args).__name__}: for one argument write args=(x,)")
+        raise TypeError(
+            f"args must be a tuple of arguments, not {type(args).__name__}: for one argument write args=(x,)"
+        )
     return tuple(args)
 
 
@@ -221,7 +222,7 @@ def _inherited(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int],
 
 
 def _connect(rank: int, table: Segment) -> tuple[RankRecord, RankEnds]:
-    """Make a rank's channel, lifeline and output pipes: ours are closed in other forked children, theirs are the rank's."""
+    """Make a rank's channel, lifeline and output pipes; our ends are closed in other forked children."""
     with making() as register:
         our_channel, channel = Channel.pair()
         register(our_channel)
@@ -322,7 +323,7 @@ def _setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: F
 
 
 def _thread_variables(nprocs: int, threads: int | None) -> tuple[dict[str, str], int | None]:
-    """Return the variables to set for the ranks, and the threads for libraries that they inherit loaded (None: leave)."""
+    """Return the variables to set for the ranks, and the threads for libraries that they inherit (None: leave)."""
     share = max(1, platforms.cpu_count() // max(1, nprocs)) if threads is None else threads
     free = [name for name in THREAD_VARIABLES if threads is not None or name not in os.environ]
     return dict.fromkeys(free, str(share)), share if len(free) == len(THREAD_VARIABLES) else None
@@ -338,5 +339,3 @@ def _logging_setup() -> LoggingSetup | None:
                 None if formatter is None else formatter.datefmt,
             )
     return None
-
-

@@ -12,10 +12,10 @@ from nbmp.errors import StdinError
 
 
 def take_over(crash: int) -> None:
-    """Make descriptors 0, 1, 2 and `sys.stdin`, `stdout`, `stderr` the rank's own; a fatal signal's stack goes to `crash`.
+    """Make descriptors 0, 1, 2 and the streams of `sys` the rank's own; a fatal signal's stack goes to `crash`.
 
-    Whatever still holds the streams of the launching process, such as the handlers of `logging`, writes to the rank's from
-    here on: in a notebook those lead to the kernel's sockets, which a forked child must not touch.
+    Whatever still holds the streams of the launching process, such as the handlers of `logging`, writes to the rank's
+    from here on: in a notebook those lead to the kernel's sockets, which a forked child must not touch.
     """
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -56,7 +56,9 @@ def _redirect(old: Any, new: io.TextIOWrapper) -> None:
         for handler in [handler for logger in loggers for handler in getattr(logger, "handlers", ())]:
             if getattr(handler, "stream", None) is old:
                 handler.stream = new
-    with contextlib.suppress(AttributeError, TypeError):  # a stream written in C takes no attributes; it writes to our fd
+    with contextlib.suppress(
+        AttributeError, TypeError
+    ):  # a stream written in C takes no attributes; it writes to our fd
         old.write, old.flush = new.write, new.flush
 
 
@@ -74,4 +76,6 @@ class _NoInput(io.TextIOBase):
 
 
 def _no_input(*_: Any) -> NoReturn:
-    raise StdinError("a rank has no keyboard: ask in the launching process (the notebook) and pass the answer as an argument")
+    raise StdinError(
+        "a rank has no keyboard: ask in the launching process (the notebook) and pass the answer as an argument"
+    )

@@ -3,9 +3,9 @@
     array or view ── base ──> _Root ── base ──> mmap of the segment
                                 └── segment (descriptor, key)
 
-The root sits directly on the mapping: NumPy shortens a base chain by skipping plain arrays, and would otherwise drop the root,
-and with it the segment, under a living view. A view keeps its root by its base chain, so a segment lives exactly as long as
-something refers to its memory, and what a user does with views needs no bookkeeping.
+The root sits directly on the mapping: NumPy shortens a base chain by skipping plain arrays, and would otherwise drop
+the root, and with it the segment, under a living view. A view keeps its root by its base chain, so a segment lives
+exactly as long as something refers to its memory, and what a user does with views needs no bookkeeping.
 """
 
 import math

@@ -1,7 +1,8 @@
 """A segment: a piece of memory that several processes map.
 
-It is an anonymous memory file, so it has no name that could be left behind: it is gone when the last process that holds a
-descriptor or a mapping of it is gone, however that process ended. Its size is sealed, so no access inside it can fault.
+It is an anonymous memory file, so it has no name that could be left behind: it is gone when the last process that
+holds a descriptor or a mapping of it is gone, however that process ended. Its size is sealed, so no access inside it
+can fault.
 """
 
 import mmap
@@ -33,7 +34,7 @@ class Segment:
 
     @classmethod
     def create(cls, size: int, *, sealed: bool = True) -> "Segment":
-        """Return a new segment of `size` bytes (at least 1), all zero. One that is not `sealed` the caller seals himself.
+        """Return a new segment of `size` bytes (at least 1), all zero; the caller seals it unless `sealed`.
 
         Raises
         ------
@@ -68,9 +69,9 @@ def _check_room(size: int) -> None:
     left = platforms.available_memory() if size > UNCHECKED_BYTES else None
     if left is not None and size > left:
         raise SharedMemoryError(
-            f"{size} bytes ({_human(size)}) of shared memory asked for, but only {_human(left)} are left for this process "
-            "(machine and control group together): delete arrays that are no longer needed, use a smaller dtype, or raise "
-            "the memory limit"
+            f"{size} bytes ({_human(size)}) of shared memory asked for, but only {_human(left)} are left for this "
+            "process (machine and control group together): delete arrays that are no longer needed, use a smaller dtype, or "
+            "raise the memory limit"
         )
 
 

@@ -74,9 +74,7 @@ def _parser() -> _Parser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add(
-        "-n", dest="nprocs", metavar="N", type=_whole, help=f"number of ranks (default: cores, {cpu_count()})"
-    )
+    add("-n", dest="nprocs", metavar="N", type=_whole, help=f"number of ranks (default: cores, {cpu_count()})")
     add("--start-method", choices=START_METHODS, help="how to start them (default: fork where it is safe)")
     add("--out", metavar="NAME", type=_name, help="also bind the list of results to NAME")
     add("--timeout", metavar="S", type=_seconds, help="stop the ranks after S seconds (default: never)")

@@ -27,9 +27,7 @@ class MpspawnMagics(Magics):
             print(help_text(), end="")
             return None
         if cell is None:
-            raise UsageError(
-                "%mpspawn: write %%mpspawn (two %) on top of the cell to run (%mpspawn --help tells more)"
-            )
+            raise UsageError("%mpspawn: write %%mpspawn (two %) on top of the cell to run (%mpspawn --help tells more)")
         source = Source(self.shell, cell)
         if source.is_empty:
             raise UsageError("%%mpspawn: the cell has no body: nothing to run")

@@ -142,9 +142,7 @@ class Table:
             data[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
         else:
             data["text/html"] = self._shown
-        self._channel.send(
-            kind, {"data": data, "metadata": {}, "transient": {"display_id": self._display_id}}
-        )
+        self._channel.send(kind, {"data": data, "metadata": {}, "transient": {"display_id": self._display_id}})
 
 
 class _Updater:
@@ -163,9 +161,7 @@ class _Updater:
                 self._wake.clear()
                 # The kernel's notion of the running cell is a context variable: the thread keeps this cell's.
                 run = contextvars.copy_context().run
-                self._thread = threading.Thread(
-                    target=run, args=(self._run,), name="nbmp-widget-updater", daemon=True
-                )
+                self._thread = threading.Thread(target=run, args=(self._run,), name="nbmp-widget-updater", daemon=True)
                 self._thread.start()
 
     def settle(self) -> None:

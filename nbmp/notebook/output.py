@@ -1,27 +1,24 @@
 """Lines and displays of ranks, under the cell that launched them.
 
-    main thread          `sink_here`: notes the streams and the cell, once per launch supervisor thread
-    `write` and `display`, one thread per launch, also after the cell has ended kernel's IO thread   sends;
-    `schedule` hands it work in order, and whoever prints hands over to the same thread
+    main thread                        `sink_here`, once for each launch: notes the streams and the cell
+    supervisor, one for each launch    `write` and `display`, also after the cell has ended
+    kernel's IO thread                 sends, in the order of `schedule`; whoever prints hands over to it as well
 
-Ways that do not work from a thread: `print` (the latest cell gets it on most ipykernels), `set_parent`
-(global up to 6.28), the `Output` widget (resends everything at each line). So each message is built with an
-explicit parent. The kernel's session is used in its IO thread alone, as the kernel's own streams do."""
+Ways that do not work from a thread: `print` (the latest cell gets it on most ipykernels), `set_parent` (global up to
+6.28), the `Output` widget (resends everything at each line). So each message is built with an explicit parent. The
+kernel's session is used in its IO thread alone, as the kernel's own streams do.
+"""
 
-import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from nbmp.launching.frontends import Chunk, Display, Sink
+from nbmp.launching.frontends import Chunk, Display, Sink, tagged
 
 COLOURS = (36, 35, 33, 34, 32, 96, 95, 93, 94, 92)
 """Tags by rank; no red, which means an error."""
-
-LINE = re.compile(r"[^\n\r]*(?:\r?\n|\r|$)")
-"""A line, or one state of a progress bar, which ends with a carriage return."""
 
 WAIT = 2.0
 """Seconds to wait for a kernel that does not send; then go on without."""
@@ -105,16 +102,6 @@ def _is_kernels(stream: Any) -> bool:
     return all(hasattr(stream, name) for name in ("session", "pub_thread", "parent_header"))
 
 
-def tagged(chunk: Chunk) -> str:
-    """Return the chunk's lines, each with `[rank] ` in front."""
-    return _with_tag(chunk, lambda: f"[{chunk.rank}] ")
-
-
 def coloured(chunk: Chunk) -> str:
     """Return the chunk's lines, each with a `[rank] ` in the rank's colour in front."""
-    return _with_tag(chunk, lambda: f"\x1b[{COLOURS[chunk.rank % len(COLOURS)]}m[{chunk.rank}]\x1b[0m ")
-
-
-def _with_tag(chunk: Chunk, make: Callable[[], str]) -> str:
-    tag = make()
-    return "".join(tag + line for line in LINE.findall(chunk.text) if line)
+    return tagged(chunk, f"\x1b[{COLOURS[chunk.rank % len(COLOURS)]}m[{chunk.rank}]\x1b[0m ")

@@ -84,9 +84,7 @@ class Source:
         not_taken = {"rank", "world_size", *at_home}
         used = [name for name in self._names if name in namespace and name not in not_taken]
         provided = tuple(name for name in used if name in SHELL_NAMES and _is_ipythons(namespace[name]))
-        return CellBody(
-            self._codes, _anchor(namespace, [n for n in used if n not in provided]), world_size, provided
-        )
+        return CellBody(self._codes, _anchor(namespace, [n for n in used if n not in provided]), world_size, provided)
 
     def _compiled(self, tree: ast.Module, filename: str) -> Iterator[CodeType]:
         flags = self.shell.compile.flags & FUTURES | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT

@@ -1,7 +1,8 @@
-"""The receiving side: a parcel becomes an object again. Imports neither cloudpickle nor NumPy unless the object needs them.
+"""The receiving side: a parcel becomes an object again. Imports cloudpickle and NumPy only when the object needs them.
 
-Things that travel as descriptors are named in the pickle by their index among the parcel's descriptors. While a pickle is
-read, the descriptors at hand are kept per thread, since pickle offers its functions no other way to reach them.
+Things that travel as descriptors are named in the pickle by their index among the parcel's descriptors. While a
+pickle is read, the descriptors at hand are kept per thread, since pickle offers its functions no other way to reach
+them.
 """
 
 import os

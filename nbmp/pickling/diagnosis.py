@@ -1,5 +1,6 @@
 """Which part of an object cannot be pickled: a path that a person can follow."""
 
+import contextlib
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -56,10 +57,8 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
 
 def _function_parts(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     for label, part in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
+        with contextlib.suppress(ValueError):  # not bound yet
             yield f" -> {label} (a variable of the enclosing function)", part.cell_contents
-        except ValueError:
-            pass  # not bound yet
     for label in _global_names(function.__code__):
         if label in function.__globals__:
             yield f" -> {label}", function.__globals__[label]

@@ -1,10 +1,10 @@
 """The sending side: an object becomes a parcel.
 
-    functions, classes and closures of `__main__` and of cells    by value (cloudpickle)
-    shared arrays                                                 by handle: a place in a segment, the descriptor goes along
-    other buffers above 64 kB                                     copied once into the parcel's payload
-    everything that the standard library teaches ForkingPickler   as there (connections, locks, queues of its own)
-    IPython's shell and its `exit`                                as what they are in a rank
+functions, classes and closures of `__main__` and of cells    by value (cloudpickle)
+shared arrays                                                 by handle: a place in a segment, the descriptor goes along
+other buffers above 64 kB                                     copied once into the parcel's payload
+everything that the standard library teaches ForkingPickler   as there (connections, locks, queues of its own)
+IPython's shell and its `exit`                                as what they are in a rank
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator
 from multiprocessing import context as mp_context
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, ClassVar
 
 import cloudpickle
 from cloudpickle import cloudpickle as cloud
@@ -82,7 +82,7 @@ def _reason(error: Exception, culprit: Any) -> str:
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
     """One pickling. Collects the buffers and the descriptors that leave with the pickle."""
 
-    dispatch_table = ChainMap(
+    dispatch_table: ClassVar[ChainMap[Any, Any]] = ChainMap(
         {types.CodeType: lambda code: _reduce_code(code)},
         ForkingPickler._extra_reducers,  # type: ignore[attr-defined]  # no public way to what it was taught
         cloudpickle.Pickler.dispatch_table,
@@ -142,7 +142,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
 
     @contextlib.contextmanager
     def _passing_descriptors(self) -> Iterator[None]:
-        """Let the standard library's objects think that a child is being spawned: they hand out descriptors only then."""
+        """Let the standard library's objects think that a child is spawned: they hand out descriptors only then."""
         before = mp_context.get_spawning_popen()
         mp_context.set_spawning_popen(self)  # it wants the names below
         try:

@@ -3,8 +3,8 @@
     parcel.content   bytes: which buffers lie where in the payload, and the pickle
     parcel.fds       descriptors of the shared arrays' segments and of whatever else asked to travel
     payload          a sealed memory file with the large private buffers, and with the content when that is large; it is
-                     the last of `fds`. Every receiver maps it copy-on-write: sent to N ranks it costs its size once, and
-                     each may write to its own.
+                     the last of `fds`. Every receiver maps it copy-on-write: sent to N ranks it costs its size once,
+                     and each may write to its own.
 
 Who frees what: the sender's descriptors end with the `Parcel`; a receiver owns what arrived.
 """
@@ -91,7 +91,9 @@ def _payload(size: int, writes: Sequence[tuple[int, Any]]) -> Segment:
     return segment
 
 
-def unpack(content: bytes, content_span: Span | None, payload: int | None) -> tuple[memoryview | bytes, list[memoryview]]:
+def unpack(
+    content: bytes, content_span: Span | None, payload: int | None
+) -> tuple[memoryview | bytes, list[memoryview]]:
     """Return the pickle and its buffers; `payload` is a descriptor that stays the caller's."""
     whole = memoryview(b"")
     if payload is not None:

@@ -23,7 +23,7 @@ def main_class(qualname: str, by_value: bytes) -> Any:
 
 
 def exception(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException:
-    """Return an exception without calling an `__init__` written in Python, which may take other arguments than it passed on.
+    """Return an exception without calling an `__init__` written in Python, which may take other arguments.
 
     The `__init__` of the built-in base it has (OSError, UnicodeDecodeError, SystemExit, ...) is what took `args`.
     """

@@ -1,5 +1,6 @@
 """Linux: memfd, pidfd, SIGIO lifeline, cgroups. Needs kernel 5.3 (pidfd_open)."""
 
+import contextlib
 import fcntl
 import os
 import select
@@ -14,7 +15,7 @@ PIPE_BYTES = 1 << 20
 
 
 def cpu_count() -> int:
-    """Return how many cores this process may use: its affinity mask, and the cgroup's CPU quota rounded up. At least 1."""
+    """Return how many cores this process may use: affinity mask, and cgroup quota rounded up. At least 1."""
     cores = len(os.sched_getaffinity(0))
     limit = cgroup_cpu_limit()
     return max(1, min(cores, limit) if limit is not None else cores)
@@ -34,7 +35,7 @@ def seal(fd: int, *, contents: bool = False) -> None:
 
 
 def available_memory() -> int | None:
-    """Return how many bytes can still be taken before the out-of-memory killer comes: machine's and cgroup's, the less."""
+    """Return how many bytes can be taken before the out-of-memory killer comes: of machine and cgroup, the less."""
     left = cgroup_memory_left()
     try:
         with open("/proc/meminfo", "rb") as file:
@@ -59,10 +60,8 @@ def exit_sentinel(pid: int) -> int:
 
 def grow_pipe(fd: int) -> None:
     """Give a pipe room for `PIPE_BYTES` if the system allows it."""
-    try:
+    with contextlib.suppress(OSError):  # per-user limit reached: the default size works as well, only sooner full
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except OSError:
-        pass  # per-user limit reached: the default size works as well, only sooner full
 
 
 F_SETSIG = 10  # asm-generic/fcntl.h; the fcntl module does not have it
@@ -71,9 +70,9 @@ F_SETSIG = 10  # asm-generic/fcntl.h; the fcntl module does not have it
 def arm_lifeline(fd: int, group: int) -> None:
     """Have the kernel kill process group `group` (SIGKILL) as soon as the write end of the pipe `fd` is closed.
 
-    Works whatever this process is doing: with the interpreter lock held in C code, with every other signal ignored. `fd`
-    must be the only one of its open file description, since the owner of the signal belongs to the description. If the
-    write end is closed already the group is killed here.
+    Works whatever this process is doing: with the interpreter lock held in C code, with every other signal ignored.
+    `fd` must be the only one of its open file description, since the owner of the signal belongs to the description.
+    If the write end is closed already the group is killed here.
     """
     fcntl.fcntl(fd, F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(fd, fcntl.F_SETOWN, -group)
@@ -87,12 +86,14 @@ def arm_lifeline(fd: int, group: int) -> None:
 def unsafe_to_fork() -> str | None:
     """Return why a fork of this process may hang or break its child, None when nothing is known against it.
 
-    CUDA: a context does not survive a fork; a device file is open only after initialisation. libgomp: a child that enters a
-    parallel region waits for pool threads that the fork did not copy (LLVM's and Intel's OpenMP reset themselves, OpenBLAS
-    too). Nothing is initialised by asking.
+    CUDA: a context does not survive a fork; a device file is open only after initialisation. libgomp: a child that
+    enters a parallel region waits for pool threads that the fork did not copy (LLVM's and Intel's OpenMP reset
+    themselves, OpenBLAS too). Nothing is initialised by asking.
     """
     if opened_devices("/dev/nvidia"):
-        by = next((name for name in ("cupy", "torch", "numba", "jax", "tensorflow") if name in sys.modules), "a library")
+        by = next(
+            (name for name in ("cupy", "torch", "numba", "jax", "tensorflow") if name in sys.modules), "a library"
+        )
         return f"CUDA is initialised in this process (by {by}), and a CUDA context does not survive a fork"
     gomp = mapped_libraries("libgomp")
     if gomp and thread_inside(gomp):

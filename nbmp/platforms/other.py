@@ -7,7 +7,8 @@ from nbmp.errors import UnsupportedPlatformError
 
 def _refuse() -> UnsupportedPlatformError:
     return UnsupportedPlatformError(
-        "nbmp starts ranks and shares arrays on Linux only so far; on Windows use it inside WSL 2, on macOS in a Linux container"
+        "nbmp starts ranks and shares arrays on Linux only so far; on Windows use it inside WSL 2, on macOS in a "
+        "Linux container"
     )
 
 

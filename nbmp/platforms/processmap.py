@@ -19,11 +19,11 @@ def mapped_libraries(name: str) -> list[Range]:
 def thread_inside(ranges: list[Range]) -> bool:
     """Return whether a thread of this process waits in, or ran a moment ago in, code of one of these address ranges.
 
-    A thread that is running when asked has no readable position; a pool thread that still spins after its last region shows
-    only once it sleeps, so a running native thread is counted as inside.
+    A thread that is running when asked has no readable position; a pool thread that still spins after its last region
+    shows only once it sleeps, so a running native thread is counted as inside.
     """
-    me = {thread for thread in os.listdir("/proc/self/task")} - _python_threads()
-    return any(_position(thread, ranges) for thread in me)
+    native = set(os.listdir("/proc/self/task")) - _python_threads()
+    return any(_position(thread, ranges) for thread in native)
 
 
 def opened_devices(prefix: str) -> bool:

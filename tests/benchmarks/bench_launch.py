@@ -1,8 +1,9 @@
 """Launching four ranks that do nothing, against multiprocessing's processes that do nothing, side by side in one run.
 
-multiprocessing's processes have no channel, no lifeline and no pipes of their own. Its fork server is measured as it comes,
-without preload. Both sides call a function of an importable module, so that neither has to ship code: of one that imports
-NumPy, as a module with anything to do with arrays does (the targets are for that), and of one that imports nothing.
+multiprocessing's processes have no channel, no lifeline and no pipes of their own. Its fork server is measured as it
+comes, without preload. Both sides call a function of an importable module, so that neither has to ship code: of one
+that imports NumPy, as a module with anything to do with arrays does (the targets are for that), and of one that
+imports nothing.
 """
 
 import multiprocessing
@@ -50,7 +51,9 @@ def main() -> None:
         for method, rounds in (("fork", 40), ("forkserver", 20), ("spawn", 10)):
             ours(method, module.nothing)  # warm: servers started, modules imported
             peers(method, module.nothing)
-            pairs = [(seconds(ours, method, module.nothing), seconds(peers, method, module.nothing)) for _ in range(rounds)]
+            pairs = [
+                (seconds(ours, method, module.nothing), seconds(peers, method, module.nothing)) for _ in range(rounds)
+            ]
             mine, theirs = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
             ratio = statistics.median(a / b for a, b in pairs)
             verdict = "ok" if ratio <= TARGETS[method] else "MISSED"

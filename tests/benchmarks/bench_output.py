@@ -1,7 +1,7 @@
 """What printing costs a rank, and how soon a person sees the first line. In a real kernel, against the plain cell.
 
-    300 lines       in the rank of a cell, in a forked child that prints through the kernel's own stream, and in the kernel
-    first line      from sending a `%%mpspawn -n 4` cell until its first line arrives, against an empty cell's round trip
+300 lines       in the rank of a cell, in a forked child that prints through the kernel's own stream, and in the kernel
+first line      from sending a `%%mpspawn -n 4` cell until its first line arrives, against an empty cell's round trip
 """
 
 import os
@@ -67,7 +67,9 @@ def main() -> None:
                 first_line(kernel, method)
                 figure = statistics.median(first_line(kernel, method) for _ in range(10))
                 verdict = ("ok" if figure - base <= 100 else "MISSED") if method == "fork" else ""
-                print(f"  {method:12s}{figure:9.1f}   empty cell {base:7.1f}   beyond it {figure - base:7.1f}  {verdict}")
+                print(
+                    f"  {method:12s}{figure:9.1f}   empty cell {base:7.1f}   beyond it {figure - base:7.1f}  {verdict}"
+                )
                 time.sleep(0.1)
         finally:
             kernel.close()

@@ -57,9 +57,7 @@ def table_text(page: Page) -> str:
 
 
 @pytest.mark.parametrize(("theme", "width"), [("Light", 1100), ("Dark", 1100), ("Light", 560)])
-def test_the_table_moves_while_the_cell_runs_and_stays_when_saved(
-    jupyter: Lab, theme: str, width: int
-) -> None:
+def test_the_table_moves_while_the_cell_runs_and_stays_when_saved(jupyter: Lab, theme: str, width: int) -> None:
     name = f"monitor-{theme.lower()}-{width}"
     cells = [f"{CELLS[0]}\nFAIL = False", CELLS[1]]
     with jupyter.notebook(f"{name}.ipynb", cells, f"JupyterLab {theme}", width) as page:

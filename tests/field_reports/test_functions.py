@@ -128,7 +128,12 @@ def f(rank): return SCALE * rank
 print(mp.launch(f, nprocs=2, start_method={method!r}))
 """)
     run = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=60
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert (run.returncode, run.stdout, run.stderr) == (0, "[0, 3]\n", "")
     assert (tmp_path / "ran.txt").read_text() == "x"

@@ -34,10 +34,7 @@ def test_the_notebook_keeps_its_own_values(kernel: Kernel, method: str) -> None:
 
 
 def test_functions_and_classes_of_the_body_work(kernel: Kernel, method: str) -> None:
-    body = (
-        "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\n"
-        "def f():\n    return P(rank).x\nf()"
-    )
+    body = "from dataclasses import dataclass\n@dataclass\nclass P:\n    x: int\ndef f():\n    return P(rank).x\nf()"
     assert kernel.run(mpspawn(method, body)).value == "[0, 1]"
 
 
@@ -91,9 +88,7 @@ def test_a_rank_imports_ipython_only_for_a_body_that_needs_it(kernel: Kernel) ->
 
 
 def test_a_name_that_cannot_travel_is_named_and_nothing_starts(kernel: Kernel) -> None:
-    kernel.run(
-        "import threading\nclass Model:\n    def __init__(self):\n        self.lock = threading.Lock()"
-    )
+    kernel.run("import threading\nclass Model:\n    def __init__(self):\n        self.lock = threading.Lock()")
     kernel.run("model = Model()\ndef uses_it():\n    return model")
     for method in ("spawn", "forkserver"):
         cell = kernel.run(mpspawn(method, "print('started')\nmodel"), fails=True)
@@ -152,9 +147,7 @@ def test_a_magic_called_by_code_has_lines_of_its_own(kernel: Kernel) -> None:
     assert kernel.run("get_ipython().run_cell_magic('mpspawn', '-n 1', 'rank')").value == "[0]"
 
 
-@pytest.mark.parametrize(
-    "text", ["%%time\n%%mpspawn -n 2\nrank + 1", "%%capture said\n%%mpspawn -n 2\nprint(rank)"]
-)
+@pytest.mark.parametrize("text", ["%%time\n%%mpspawn -n 2\nrank + 1", "%%capture said\n%%mpspawn -n 2\nprint(rank)"])
 def test_under_another_cell_magic(kernel: Kernel, text: str) -> None:
     kernel.run(text)
     if "capture" in text:

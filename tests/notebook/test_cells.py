@@ -16,9 +16,7 @@ def test_a_function_of_an_earlier_cell_is_found_with_its_globals(kernel: Kernel,
     assert cell.value == "[(0, 0.0), (1, 6.0)]"
 
 
-def test_ranks_that_swallow_the_interrupt_are_gone_and_the_next_launch_works(
-    fresh_kernel: Kernel, method: str
-) -> None:
+def test_ranks_that_swallow_the_interrupt_are_gone_and_the_next_launch_works(fresh_kernel: Kernel, method: str) -> None:
     fresh_kernel.run(
         "%load_ext nbmp\nimport nbmp, os, time, psutil\n"
         "def stubborn(rank):\n    print('pid', os.getpid())\n    end = time.time() + 60\n"
@@ -71,13 +69,9 @@ def test_no_user_file_is_run_again_whatever_file_says(kernel: Kernel) -> None:
 
 def test_the_pasted_main_guard_does_no_harm(kernel: Kernel, method: str) -> None:
     kernel.run("import nbmp\ndef ok(rank): return rank")
-    cell = kernel.run(
-        f"if __name__ == '__main__':\n    r = nbmp.launch(ok, nprocs=2, start_method='{method}')\nr"
-    )
+    cell = kernel.run(f"if __name__ == '__main__':\n    r = nbmp.launch(ok, nprocs=2, start_method='{method}')\nr")
     assert cell.value == "[0, 1]"
-    cell = kernel.run(
-        f"%%mpspawn -n 2 --start-method {method}\nif __name__ == '__main__':\n    print('main')"
-    )
+    cell = kernel.run(f"%%mpspawn -n 2 --start-method {method}\nif __name__ == '__main__':\n    print('main')")
     assert sorted(cell.text().splitlines()) == ["[0] main", "[1] main"]
 
 

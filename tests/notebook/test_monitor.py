@@ -51,8 +51,7 @@ def test_the_killed_rank_is_named_and_the_others_are_stopped(kernel: Kernel) -> 
         "        print('last words')\n        os.kill(os.getpid(), signal.SIGKILL)\n    time.sleep(60)"
     )
     cell = kernel.run(
-        "try:\n    nbmp.spawn(bad, nprocs=3)\n"
-        "except nbmp.ProcessExitedException as e:\n    print(e.signal_name)"
+        "try:\n    nbmp.spawn(bad, nprocs=3)\nexcept nbmp.ProcessExitedException as e:\n    print(e.signal_name)"
     )
     rows = readable(last_form(cell)["text/html"]).splitlines()
     assert rows[-2].endswith("last words")
@@ -144,8 +143,7 @@ def test_without_ipywidgets_the_table_is_html(fresh_kernel: Kernel) -> None:
 
 def test_a_table_that_fails_does_not_touch_the_launch(fresh_kernel: Kernel) -> None:
     fresh_kernel.run(
-        "%load_ext nbmp\nimport nbmp.notebook.monitor as m\ndef broken(*_):\n    raise OSError\n"
-        "m.html_table = broken"
+        "%load_ext nbmp\nimport nbmp.notebook.monitor as m\ndef broken(*_):\n    raise OSError\nm.html_table = broken"
     )
     assert fresh_kernel.run("%%mpspawn -n 2\nprint('x')\nrank").value == "[0, 1]"
 
@@ -158,9 +156,7 @@ def test_a_table_that_fails_later_does_not_either(fresh_kernel: Kernel) -> None:
     )
     assert fresh_kernel.run("%%mpspawn -n 2\nimport time\ntime.sleep(0.6)\nrank").value == "[0, 1]"
     assert (
-        fresh_kernel.run(
-            "import threading\n[t for t in threading.enumerate() if 'nbmp-widget' in t.name]"
-        ).value
+        fresh_kernel.run("import threading\n[t for t in threading.enumerate() if 'nbmp-widget' in t.name]").value
         == "[]"
     )
 

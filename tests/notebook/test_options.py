@@ -36,9 +36,7 @@ def test_what_is_wrong_is_named_in_one_line(kernel: Kernel, line: str, body: str
     assert not cell.of("display_data"), "a table was shown: something was started"
 
 
-@pytest.mark.parametrize(
-    "text", ["%%mpspawn --help", "\n%%mpspawn --help\n", "%mpspawn --help", "%%mpspawn --help\n1"]
-)
+@pytest.mark.parametrize("text", ["%%mpspawn --help", "\n%%mpspawn --help\n", "%mpspawn --help", "%%mpspawn --help\n1"])
 def test_help_lists_every_option_and_starts_nothing(kernel: Kernel, text: str) -> None:
     cell = kernel.run(text)
     for option in ("-n N", "--start-method", "--out", "--timeout", "--grace-period", "--threads", "--env"):
@@ -66,9 +64,7 @@ def test_the_default_number_of_ranks_is_the_number_of_cores(kernel: Kernel) -> N
 
 
 def test_time_that_is_up_stops_the_ranks(kernel: Kernel) -> None:
-    cell = kernel.run(
-        "%%mpspawn -n 2 --timeout 0.5 --grace-period 0.5\nimport time\ntime.sleep(60)", fails=True
-    )
+    cell = kernel.run("%%mpspawn -n 2 --timeout 0.5 --grace-period 0.5\nimport time\ntime.sleep(60)", fails=True)
     assert "LaunchTimeoutError" in cell.error
     assert cell.ended - cell.started < 15
 

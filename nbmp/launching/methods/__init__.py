@@ -2,6 +2,6 @@
 
     start(plans) -> list of RankProcess      all ranks of a launch, in rank order
 
-Each rank gets its end of the control channel, the read end of its lifeline, and pipes for stdout and stderr, and becomes the
-leader of a process group of its own.
+Each rank gets its end of the control channel, the read end of its lifeline, and pipes for stdout and stderr, and
+becomes the leader of a process group of its own.
 """

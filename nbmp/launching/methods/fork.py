@@ -1,5 +1,6 @@
 """fork: a rank is a copy of this process at this moment and inherits its task."""
 
+import contextlib
 import os
 import select
 import signal
@@ -67,8 +68,8 @@ def start(plans: Sequence[Plan]) -> list[RankProcess]:
 
 
 def _fork(process: RankProcess, plan: Plan, plans: Sequence[Plan]) -> ChildLife:
-    # SIGINT is held back until the rank has its own handler and group; the interpreter's warning about threads is answered
-    # by the choice of the start method (`nbmp.launching.default_method`).
+    # SIGINT is held back until the rank has its own handler and group; the interpreter's warning about threads is
+    # answered by the choice of the start method (`nbmp.launching.default_method`).
     held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         with warnings.catch_warnings():
@@ -84,7 +85,5 @@ def _fork(process: RankProcess, plan: Plan, plans: Sequence[Plan]) -> ChildLife:
 
 def _lead_group(pid: int) -> None:
     """Make `pid` the leader of its own process group; the rank does the same, whoever comes first."""
-    try:
+    with contextlib.suppress(PermissionError, ProcessLookupError):  # it has run another program, or is gone
         os.setpgid(pid, pid)
-    except (PermissionError, ProcessLookupError):
-        pass  # it has run another program, or is gone

@@ -4,9 +4,9 @@
       request: Setup, five descriptors   ──>   forks                                    ──>    runs
       reads pid, later the exit status   <──   writes them to the rank's status pipe
 
-All ranks of a launch are asked for before the first answer is awaited, so they start side by side. The server's socket is an
-inherited pair: it has no name and nobody else can connect. The server ends when the launching process is gone, since that
-holds the only other end.
+All ranks of a launch are asked for before the first answer is awaited, so they start side by side. The server's
+socket is an inherited pair: it has no name and nobody else can connect. The server ends when the launching process is
+gone, since that holds the only other end.
 """
 
 import atexit
@@ -19,9 +19,9 @@ from functools import partial
 
 from nbmp.errors import StartError
 from nbmp.launching.channel import TASK, Channel
+from nbmp.launching.messages import Request
 from nbmp.launching.methods.fork import wait_readable
 from nbmp.launching.methods.spawn import interpreter, package_root
-from nbmp.launching.messages import Request
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
@@ -125,7 +125,9 @@ def _request(server: _Server, plan: Plan) -> Descriptor:
     try:
         server.channel.send_plain(TASK, request, [_Fd(fd) for fd in fds])
     except OSError as error:
-        raise StartError(f"the fork server (pid {server.pid}) is gone: {error}; the next launch starts another") from error
+        raise StartError(
+            f"the fork server (pid {server.pid}) is gone: {error}; the next launch starts another"
+        ) from error
     finally:
         status.close()
         ends.close()
@@ -150,7 +152,9 @@ class ServedLife(Ending):
             raise StartError(f"the fork server did not start a rank within {START_SECONDS:.0f} s")
         answer = os.read(self.sentinel, ANSWER.size)
         if not answer:
-            raise StartError("the fork server ended before it had started the rank; what it wrote is on this process' stderr")
+            raise StartError(
+                "the fork server ended before it had started the rank; what it wrote is on this process' stderr"
+            )
         (self.pid,) = ANSWER.unpack(answer)
         if self.pid < 0:
             raise StartError(f"the fork server could not fork a rank: {os.strerror(-self.pid)}")
@@ -174,7 +178,7 @@ class ServedLife(Ending):
 
 
 _parents: list[_Server | None] = []
-"""In a forked child: the server of its parent, kept so that its destructor does not complain about a foreign process."""
+"""In a forked child: the server of its parent, kept so that its destructor does not complain."""
 
 
 def _forget() -> None:

@@ -1,4 +1,4 @@
-"""spawn: a rank is a new interpreter. It is told everything over its control channel; the user's main is not run again."""
+"""spawn: a rank is a new interpreter, told everything over its control channel; the user's main is not run again."""
 
 import os
 import subprocess
@@ -12,8 +12,8 @@ from nbmp.launching.methods.fork import ChildLife
 from nbmp.launching.plan import Plan
 from nbmp.launching.process import RankProcess, abandon
 
-# nbmp is found where this process has it, whatever the new interpreter's path; until the launcher's path arrives the current
-# folder is not searched, so that a user's `random.py` does not get in the way.
+# nbmp is found where this process has it, whatever the new interpreter's path; until the launcher's path arrives the
+# current folder is not searched, so that a user's `random.py` does not get in the way.
 _BOOT = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
     "from nbmp.launching.rank import spawned; spawned({channel}, {lifeline})"
