@@ -70,8 +70,8 @@ def _check_room(size: int) -> None:
     if left is not None and size > left:
         raise SharedMemoryError(
             f"{size} bytes ({_human(size)}) of shared memory asked for, but only {_human(left)} are left for this "
-            "process (machine and control group together): delete arrays that are no longer needed, use a smaller dtype, or "
-            "raise the memory limit"
+            "process (machine and control group together): delete arrays that are no longer needed, use a smaller "
+            "dtype, or raise the memory limit"
         )
 
 
