@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.waiting import none_runs, until
 
 ROOT = Path(__file__).resolve().parents[1]
 SECONDS = 60
@@ -44,6 +46,12 @@ def run(
         text=True,
         timeout=SECONDS,
     )
+
+
+def gone_soon(pids: Iterable[int], seconds: float = 2.0) -> bool:
+    """Return whether none of these processes runs within `seconds`."""
+    pids = list(pids)
+    return until(lambda: none_runs(pids), seconds)
 
 
 def output(folder: Path, source: str, *arguments: str) -> str:

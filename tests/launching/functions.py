@@ -18,9 +18,7 @@ import nbmp
 from tests.waiting import PATIENCE, tell, until
 
 
-def begin(
-    function: Callable[..., Any], args: tuple[Any, ...], nprocs: int, method: str
-) -> nbmp.ProcessContext:
+def begin(function: Callable[..., Any], args: tuple[Any, ...], nprocs: int, method: str) -> nbmp.ProcessContext:
     """Start ranks and return at once."""
     context = nbmp.start_processes(function, args, nprocs, join=False, start_method=method)
     assert context is not None
@@ -33,6 +31,10 @@ def pid(rank: int) -> int:
 
 def give(rank: int, value: Any) -> Any:
     return value
+
+
+def say(rank: int, text: str) -> None:
+    print(text)
 
 
 def wait_for(rank: int, path: str) -> int:

@@ -24,9 +24,7 @@ from tests.launching import functions
         ((functions.give, 7), TypeError, r"args must be a tuple.*not int.*args=\(x,\)"),
     ],
 )
-def test_wrong_argument_is_named(
-    start: Any, arguments: tuple[Any, ...], error: type[Exception], words: str
-) -> None:
+def test_wrong_argument_is_named(start: Any, arguments: tuple[Any, ...], error: type[Exception], words: str) -> None:
     before = len(psutil.Process().children())
     with pytest.raises(error, match=words):
         start(*arguments)
@@ -35,9 +33,7 @@ def test_wrong_argument_is_named(
 
 @pytest.mark.parametrize("wrong", ["frok", "", "Fork"])
 def test_unknown_start_method_lists_the_known_ones(wrong: str) -> None:
-    with pytest.raises(
-        ValueError, match=f"unknown start method '{wrong}': it is one of fork, forkserver, spawn"
-    ):
+    with pytest.raises(ValueError, match=f"unknown start method '{wrong}': it is one of fork, forkserver, spawn"):
         nbmp.launch(functions.pid, start_method=wrong)
 
 

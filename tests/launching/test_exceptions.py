@@ -87,9 +87,7 @@ def test_report_has_type_message_and_the_users_frames(method: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, GeneratorExit, Complaint])
-def test_exceptions_beyond_exception_are_failures_with_a_traceback(
-    method: str, kind: type[BaseException]
-) -> None:
+def test_exceptions_beyond_exception_are_failures_with_a_traceback(method: str, kind: type[BaseException]) -> None:
     error = caught(method, fail, kind("mine"))
     assert type(error.__cause__) is kind
     assert f"{kind.__name__}: mine" in error.msg

@@ -44,9 +44,7 @@ def test_exit_with_a_code_is_a_failure_with_that_code(method: str, code: int) ->
     assert error.msg.splitlines()[0] == f"process 0 terminated with exit code {int(code)}"
 
 
-def test_exit_with_a_text_is_a_failure_that_shows_the_text(
-    method: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_exit_with_a_text_is_a_failure_that_shows_the_text(method: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(nbmp.ProcessExitedException, match="no such folder") as raised:
         nbmp.launch(leave, ("no such folder",), start_method=method)
     assert raised.value.exit_code == 1

@@ -72,9 +72,7 @@ def test_module_that_fails_to_import_is_told_with_its_reason(
 
 
 @TASK_IS_PICKLED
-def test_module_that_is_gone_is_told_by_name(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_module_that_is_gone_is_told_by_name(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "vanishing.py").write_text("def f(rank): pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     import vanishing  # type: ignore[import-not-found]
