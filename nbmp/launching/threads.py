@@ -7,7 +7,7 @@ OpenBLAS' thread pool anew, which costs it milliseconds (measured: 0.6 to 4).
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -48,6 +48,15 @@ def _libraries(modules: int) -> "threadpoolctl.ThreadpoolController":
     import threadpoolctl
 
     return threadpoolctl.ThreadpoolController()
+
+
+def as_set(variables: Mapping[str, str]) -> int | None:
+    """Return the number of threads that these environment variables ask of OpenBLAS or MKL, None when of neither."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
+        first = variables.get(name, "").partition(",")[0].strip()
+        if first.isdigit() and int(first) > 0:
+            return int(first)
+    return None
 
 
 def _forget() -> None:

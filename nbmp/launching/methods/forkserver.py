@@ -25,7 +25,7 @@ from nbmp.launching.methods.spawn import interpreter, package_root
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
-from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES
+from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES, as_set
 from nbmp.pickling.arriving import TravellingFd
 
 ANSWER = struct.Struct("=q")
@@ -121,7 +121,9 @@ def _request(server: _Server, plan: Plan) -> Descriptor:
     status = Descriptor(write)
     ends = plan.ends
     fds = [end.fileno() for end in (ends.channel, ends.lifeline, ends.stdout, ends.stderr, status)]
-    request = Request(plan.threads, *map(TravellingFd, range(len(fds))))
+    # the server's libraries have one thread, whatever the variables say that the rank is to obey
+    threads = as_set(plan.setup.environment) if plan.threads is None else plan.threads
+    request = Request(threads, *map(TravellingFd, range(len(fds))))
     try:
         server.channel.send_plain(TASK, request, [_Fd(fd) for fd in fds])
     except OSError as error:
