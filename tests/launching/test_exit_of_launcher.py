@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_interrupt_while_the_script_waits_at_its_end_stops_ranks(method: str, tm
             script.send_signal(signal.SIGINT)
             try:
                 script.wait(1)
-            except scripts.subprocess.TimeoutExpired:
+            except subprocess.TimeoutExpired:
                 continue
     assert none_runs(pids)
 

@@ -47,14 +47,8 @@ def test_spawned_rank_of_a_module_loads_neither_numpy_nor_cloudpickle(tmp_path: 
 
 
 def test_package_is_imported_without_numpy_and_notebook(tmp_path: Path) -> None:
-    source = "import sys, nbmp\nprint(*sys.modules)"
-    assert not set(scripts.output(tmp_path, source).split()) & {
-        "numpy",
-        "cloudpickle",
-        "IPython",
-        "ipywidgets",
-        "psutil",
-    }
+    modules = set(scripts.output(tmp_path, "import sys, nbmp\nprint(*sys.modules)").split())
+    assert not modules & {"numpy", "cloudpickle", "IPython", "ipywidgets", "psutil"}
 
 
 def test_every_public_name_is_there(tmp_path: Path) -> None:

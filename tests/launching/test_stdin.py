@@ -38,7 +38,7 @@ def read_descriptor(rank: int) -> bytes:
 
 @pytest.mark.parametrize("reading", [ask, read_all, read_line, loop_over_lines])
 def test_asking_for_input_raises_at_once_and_says_what_to_do(method: str, reading: object) -> None:
-    with pytest.raises(nbmp.ProcessRaisedException, match="no keyboard.*pass the answer as an argument") as raised:
+    with pytest.raises(nbmp.ProcessRaisedException, match=r"no keyboard.*pass the answer as an argument") as raised:
         nbmp.launch(reading, start_method=method)  # type: ignore[arg-type]
     assert isinstance(raised.value.__cause__, nbmp.StdinError)
 

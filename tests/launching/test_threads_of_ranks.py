@@ -10,7 +10,7 @@ import pytest
 import threadpoolctl
 
 import nbmp
-from nbmp.launching.start import THREAD_VARIABLES
+from nbmp.launching.threads import THREAD_VARIABLES
 
 
 def blas_threads(rank: int) -> set[int]:
