@@ -20,7 +20,7 @@ def find_culprit(obj: Any, name: str, can_leave: Callable[[Any], bool]) -> tuple
                 return name, obj
             if id(part) not in seen and not can_leave(part):
                 seen.add(id(part))
-                name, obj = name + suffix, part
+                name, obj = (name + suffix).removeprefix("."), part  # nothing before the dot: a field of the whole
                 break
         else:
             return name, obj
@@ -64,6 +64,8 @@ def _function_parts(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             yield f" -> {label}", function.__globals__[label]
     for index, value in enumerate(function.__defaults__ or ()):
         yield f" -> default {index}", value
+    for label, value in (function.__kwdefaults__ or {}).items():
+        yield f" -> default of {label}", value
 
 
 def _global_names(code: types.CodeType) -> Iterator[str]:
