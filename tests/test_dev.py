@@ -85,9 +85,7 @@ def test_environment_is_installed_once_until_requirements_change(
     assert len(installs) == 3
 
 
-def test_kernels_of_other_environments_are_out_of_sight(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernels_of_other_environments_are_out_of_sight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     foreign = tmp_path / "foreign"
     for folder in (foreign / "kernels", foreign / ".local/share/jupyter/kernels"):
         kernel = folder / "python3" / "kernel.json"
@@ -141,6 +139,4 @@ def test_environment_is_made_where_ensurepip_is_missing(tmp_path: Path) -> None:
         pytest.skip("only root may mount")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--without-pip" in done.stdout
-    assert "pip" in subprocess.check_output(
-        [tmp_path / "env/bin/python", "-m", "pip", "--version"], text=True
-    )
+    assert "pip" in subprocess.check_output([tmp_path / "env/bin/python", "-m", "pip", "--version"], text=True)

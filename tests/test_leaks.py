@@ -33,18 +33,14 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def test_live_child_is_reported_by_pid_and_command(
-    before: Holdings, sleeper: subprocess.Popen[bytes]
-) -> None:
+def test_live_child_is_reported_by_pid_and_command(before: Holdings, sleeper: subprocess.Popen[bytes]) -> None:
     (line,) = leftovers(before, ["children"], patience=0)
     assert f"pid {sleeper.pid} " in line
     assert "time.sleep(60)" in line
 
 
 def test_grandchild_is_reported_too(before: Holdings) -> None:
-    code = (
-        f"import subprocess as s; p = s.Popen({SLEEP}); print(p.pid, flush=True); input(); p.kill(); p.wait()"
-    )
+    code = f"import subprocess as s; p = s.Popen({SLEEP}); print(p.pid, flush=True); input(); p.kill(); p.wait()"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
@@ -66,9 +62,7 @@ def test_helper_is_no_leak_but_what_it_forked_is() -> None:
     assert not leaks.is_helper("python script.py", server)
 
 
-def test_descriptor_that_leads_to_a_helper_is_no_leak(
-    before: Holdings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_descriptor_that_leads_to_a_helper_is_no_leak(before: Holdings, monkeypatch: pytest.MonkeyPatch) -> None:
     descriptor = os.memfd_create("helper")
     monkeypatch.setattr(leaks, "HELPER_DESCRIPTORS", [*leaks.HELPER_DESCRIPTORS, lambda: {descriptor}])
     assert leftovers(before, ["descriptors"], patience=0) == []
@@ -82,9 +76,7 @@ def wait_for(rank: int, path: Path) -> int:
 
 
 @pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
-def test_living_rank_is_a_leak_and_the_fork_server_is_not(
-    before: Holdings, tmp_path: Path, start_method: str
-) -> None:
+def test_living_rank_is_a_leak_and_the_fork_server_is_not(before: Holdings, tmp_path: Path, start_method: str) -> None:
     context = nbmp.start_processes(wait_for, (tmp_path / "go",), join=False, start_method=start_method)
     assert context is not None
     try:
