@@ -7,31 +7,25 @@ an error in between          ends what was started and closes what was made
 
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
-from multiprocessing.process import current_process
 from typing import Any
 
-from nbmp import platforms
 from nbmp.errors import LaunchTimeoutError
-from nbmp.launching import seeds
-from nbmp.launching.board import Row, board
-from nbmp.launching.channel import SETUP, TASK, Channel
+from nbmp.launching.board import board
+from nbmp.launching.channel import SETUP, TASK
+from nbmp.launching.connecting import connect, disconnect
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import Frontend, Sink, current
 from nbmp.launching.interrupts import held_back
-from nbmp.launching.messages import Call, LoggingSetup, Setup
-from nbmp.launching.output import RankStream
+from nbmp.launching.messages import Call, Setup
 from nbmp.launching.plan import Plan, RankEnds
-from nbmp.launching.private import Descriptor, making
 from nbmp.launching.process import RankProcess, abandon
 from nbmp.launching.record import RankRecord
-from nbmp.launching.threads import THREAD_VARIABLES
+from nbmp.launching.setups import setups, thread_variables
 from nbmp.memory.segment import Segment
-from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.leaving import dumps
 from nbmp.pickling.parcel import OwnedFd, Parcel
 
@@ -163,15 +157,15 @@ def _start(
     sink = frontend.sink()
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
     table = board(nprocs)
-    variables, in_libraries = _thread_variables(nprocs, threads)
-    setups = _setups(nprocs, daemon, {**variables, **(env or {})}, frontend)
+    variables, in_libraries = thread_variables(nprocs, threads)
+    told = setups(nprocs, daemon, {**variables, **(env or {})}, frontend)
     records: list[RankRecord] = []
     ends: list[RankEnds] = []
     context: ProcessContext | None = None
     try:
         with held_back():
             for rank in range(nprocs):
-                record, rank_ends = _connect(rank, table)
+                record, rank_ends = connect(rank, table)
                 records.append(record)
                 ends.append(rank_ends)
             plans = [
@@ -184,16 +178,16 @@ def _start(
                     daemon,
                     in_libraries,
                 )
-                for setup, rank_ends, record in zip(setups, ends, records, strict=True)
+                for setup, rank_ends, record in zip(told, ends, records, strict=True)
             ]
             processes = import_module(f"nbmp.launching.methods.{choice.method}").start(plans)
-            context = _follow(records, processes, setups, table, parcel, choice, frontend, sink, daemon)
+            context = _follow(records, processes, told, table, parcel, choice, frontend, sink, daemon)
     except BaseException:
         if context is not None:  # an interrupt that was held back
             context.stop(INTERRUPT_SECONDS, reason="an interrupt")
             raise
         for record in records:
-            _disconnect(record)
+            disconnect(record)
         for rank_ends in ends:
             rank_ends.close()
         raise
@@ -219,37 +213,6 @@ def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[Any,
 
 def _inherited(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int], Any]:
     return lambda rank: fn(rank, *args)
-
-
-def _connect(rank: int, table: Segment) -> tuple[RankRecord, RankEnds]:
-    """Make a rank's channel, lifeline and output pipes; our ends are closed in other forked children."""
-    with making() as register:
-        our_channel, channel = Channel.pair()
-        register(our_channel)
-        lifeline, our_lifeline = _pipe()
-        register(our_lifeline)
-        streams, pipes = [], []
-        for name in ("stdout", "stderr"):
-            our_pipe, pipe = _pipe()
-            register(our_pipe)
-            platforms.grow_pipe(our_pipe.fileno())
-            streams.append(RankStream(rank, name, our_pipe))
-            pipes.append(pipe)
-        crash = Descriptor(platforms.anonymous_file("nbmp-crash"))
-    record = RankRecord(rank, Row(table, rank), our_channel, our_lifeline, (streams[0], streams[1]), crash)
-    return record, RankEnds(channel, lifeline, pipes[0], pipes[1])
-
-
-def _pipe() -> tuple[Descriptor, Descriptor]:
-    read, write = os.pipe2(os.O_CLOEXEC)
-    return Descriptor(read), Descriptor(write)
-
-
-def _disconnect(record: RankRecord) -> None:
-    """Close our ends; a rank that runs is killed by that."""
-    record.channel.close()
-    for end in (record.lifeline, record.crash, *(stream.pipe for stream in record.streams)):
-        end.close()
 
 
 def _follow(
@@ -293,49 +256,3 @@ def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel)
         record.channel.send(TASK, parcel)
     except (BrokenPipeError, ConnectionResetError):
         pass  # it is dead already; its exit status says more
-
-
-def _setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Frontend) -> list[Setup]:
-    process = current_process()
-    environment = dict(os.environ)
-    log = _logging_setup()
-    return [
-        Setup(
-            rank=rank,
-            world_size=nprocs,
-            name=f"rank-{rank}",
-            daemon=daemon,
-            parent=(process.name, os.getpid()),
-            authkey=bytes(process.authkey),
-            environment=environment,
-            variables={"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(nprocs), **variables},
-            seeds=rank_seeds,
-            rank_setup=frontend.rank_setup,
-            logging=log,
-            cwd=os.getcwd(),
-            path=list(sys.path),
-            argv=list(sys.argv),
-            board=TravellingFd(0),
-            crash=TravellingFd(1),
-        )
-        for rank, rank_seeds in enumerate(seeds.derive(nprocs))
-    ]
-
-
-def _thread_variables(nprocs: int, threads: int | None) -> tuple[dict[str, str], int | None]:
-    """Return the variables to set for the ranks, and the threads for libraries that they inherit (None: leave)."""
-    share = max(1, platforms.cpu_count() // max(1, nprocs)) if threads is None else threads
-    free = [name for name in THREAD_VARIABLES if threads is not None or name not in os.environ]
-    return dict.fromkeys(free, str(share)), share if len(free) == len(THREAD_VARIABLES) else None
-
-
-def _logging_setup() -> LoggingSetup | None:
-    for handler in logging.root.handlers:
-        formatter = handler.formatter
-        if isinstance(handler, logging.StreamHandler):
-            return LoggingSetup(
-                logging.root.level,
-                None if formatter is None else formatter._fmt,
-                None if formatter is None else formatter.datefmt,
-            )
-    return None
