@@ -22,6 +22,7 @@ JOINING = """
     context = nbmp.start_processes(stubborn, nprocs=2, join=False, start_method=sys.argv[1])
     for _ in range(2):
         try:
+            open("joining", "w").write("now")
             context.join()
         except KeyboardInterrupt:
             print("interrupted", flush=True)
@@ -38,6 +39,7 @@ def pids_of_ranks(folder: Path) -> list[int]:
 def test_interrupted_join_stops_all_ranks_and_says_so_again(method: str, tmp_path: Path) -> None:
     with scripts.started(tmp_path, JOINING, method) as script:
         pids = pids_of_ranks(tmp_path)
+        content(tmp_path / "joining")
         begun = time.monotonic()
         script.send_signal(signal.SIGINT)
         out, err = script.communicate(timeout=20)
@@ -54,6 +56,7 @@ def test_interrupted_join_stops_all_ranks_and_says_so_again(method: str, tmp_pat
 def test_interrupt_of_the_whole_group_reaches_only_the_launching_process(method: str, tmp_path: Path) -> None:
     with scripts.started(tmp_path, JOINING, method) as script:
         pids = pids_of_ranks(tmp_path)
+        content(tmp_path / "joining")
         os.killpg(script.pid, signal.SIGINT)
         out, err = script.communicate(timeout=20)
     assert none_runs(pids)
@@ -123,6 +126,7 @@ STARTING = """
 
     method = sys.argv[1]
     nbmp.launch(functions.give, (1,), 1, start_method=method)  # helpers are there
+    functions.settle()
     before = len(os.listdir("/proc/self/fd")), len(psutil.Process().children())
     interrupted = 0
     for delay in (0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08, 0.12):
@@ -137,7 +141,10 @@ STARTING = """
         timer.join()
     print(interrupted > 6)
     functions.settle()
-    print(before == (len(os.listdir("/proc/self/fd")), len(psutil.Process().children())), threading.active_count())
+    after = len(os.listdir("/proc/self/fd")), len(psutil.Process().children())
+    print(before == after, threading.active_count())
+    print(before, after, [os.readlink(p) for p in map("/proc/self/fd/{}".format, range(60)) if os.path.islink(p)],
+          file=sys.stderr)
     print(nbmp.launch(functions.give, (1,), 2, start_method=method))
 """
 

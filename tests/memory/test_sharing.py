@@ -162,6 +162,7 @@ def test_more_arrays_come_back_than_one_message_carries_descriptors(method: str)
 
 def test_descriptors_and_mappings_are_back_when_arrays_are_dropped(method: str) -> None:
     nbmp.launch(functions.pid, start_method=method)
+    functions.settle()
     before = held()
     array = nbmp.zeros(10)
     results = nbmp.launch(give_back_changed, (array,), 2, start_method=method)

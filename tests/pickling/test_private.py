@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,8 @@ import numpy as np
 import pytest
 
 import nbmp
-from tests.waiting import until
+from tests.launching import functions
+from tests.waiting import tell, until
 
 MB = 1_000_000
 BY_MESSAGE = pytest.mark.parametrize("method", ["forkserver", "spawn"])
@@ -100,20 +100,18 @@ def give_large(rank: int) -> Any:
 
 
 def test_memory_of_a_large_result_is_given_back_when_it_is_dropped(method: str) -> None:
+    functions.settle()
     before = anonymous_files()
     results = nbmp.launch(give_large, (), 2, start_method=method)
     assert [int(result.sum()) for result in results] == [0, MB]
     assert anonymous_files() > before
     del results
-    gc.collect()
+    functions.settle()
     assert anonymous_files() == before
 
 
 @BY_MESSAGE
 def test_arguments_are_as_they_were_at_the_launch(method: str, tmp_path: Path) -> None:
-    from tests.launching import functions
-    from tests.waiting import tell
-
     array, items = np.zeros(100_000), [1]
     context = functions.begin(look_when_told, (str(tmp_path / "go"), array, items), 2, method)
     array[:] = 5
@@ -124,8 +122,6 @@ def test_arguments_are_as_they_were_at_the_launch(method: str, tmp_path: Path) -
 
 
 def look_when_told(rank: int, path: str, array: Any, items: list[int]) -> tuple[float, list[int]]:
-    from tests.launching import functions
-
     functions.wait_for(rank, path)
     return float(array.max()), items
 
