@@ -156,7 +156,6 @@ def _start(
     frontend = current()
     sink = frontend.sink()
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
-    table = board(nprocs)
     variables, in_libraries = thread_variables(nprocs, threads)
     told = setups(nprocs, daemon, {**variables, **(env or {})}, frontend)
     records: list[RankRecord] = []
@@ -164,6 +163,7 @@ def _start(
     context: ProcessContext | None = None
     try:
         with held_back():
+            table = board(nprocs)
             for rank in range(nprocs):
                 record, rank_ends = connect(rank, table)
                 records.append(record)
