@@ -58,9 +58,17 @@ def pytest_runtest_makereport(
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     reasons = {"browser": why_no_browser(), "gpu": why_no_gpu()}
     for item in items:
+        if starts_interpreters(item):
+            item.add_marker(pytest.mark.slow)
         for marker, reason in reasons.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def starts_interpreters(item: pytest.Item) -> bool:
+    """Return whether this is the `spawn` form of a test; one module has it on every Python."""
+    parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    return parameters.get("method") == "spawn" and item.path.name != "test_results.py"
 
 
 def why_no_browser() -> str | None:

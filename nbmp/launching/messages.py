@@ -46,7 +46,7 @@ class Request(NamedTuple):
 class Call(NamedTuple):
     """A task: what a rank calls, after its own number. The field names are what an error about pickling shows."""
 
-    function: Callable[..., Any]
+    fn: Callable[..., Any]
     args: tuple[Any, ...]
 
 

@@ -165,7 +165,7 @@ class _Rank:
         if message is None:
             os._exit(_FAILED)
         call: Call = message.read()
-        return lambda rank: call.function(rank, *call.args)
+        return lambda rank: call.fn(rank, *call.args)
 
     def _send(self, kind: int, parcel: Parcel) -> None:
         with self._sending:

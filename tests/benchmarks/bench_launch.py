@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import nbmp
 
@@ -42,8 +42,7 @@ def seconds(function: Callable[[str, Task], None], method: str, nothing: Task) -
 
 
 def main() -> None:
-    import bare  # here, since multiprocessing imports this file again in its children
-    import noop
+    from tests.benchmarks import bare, noop  # here: multiprocessing imports this file again in its children
 
     print(f"{RANKS} ranks that do nothing, start to end; medians, Python {sys.version.split()[0]}")
     for module in (noop, bare):

@@ -83,7 +83,7 @@ def test_place_of_the_part_that_refuses_is_named(method: str, bad: Any, path: st
 def test_function_that_cannot_travel_names_its_variable(method: str) -> None:
     with pytest.raises(nbmp.CannotTravelError) as raised:
         nbmp.launch(enclosing(threading.Lock()), start_method=method)
-    assert raised.value.path == "function -> secret (a variable of the enclosing function)"
+    assert raised.value.path == "fn -> secret (a variable of the enclosing function)"
 
 
 def test_keyword_default_that_cannot_travel_is_named(method: str) -> None:
