@@ -95,7 +95,7 @@ def unsafe_to_fork() -> str | None:
             (name for name in ("cupy", "torch", "numba", "jax", "tensorflow") if name in sys.modules), "a library"
         )
         return f"CUDA is initialised in this process (by {by}), and a CUDA context does not survive a fork"
-    gomp = mapped_libraries("libgomp")
+    gomp = mapped_libraries("libgomp", len(sys.modules))
     if gomp and thread_inside(gomp):
         return "an OpenMP thread pool (libgomp) is alive in this process, and a forked rank that uses it would hang"
     return None

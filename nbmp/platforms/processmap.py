@@ -1,12 +1,17 @@
 """What this process has mapped and opened, and where its threads wait, read from /proc/self."""
 
 import os
+from functools import lru_cache
 
 Range = tuple[int, int]
 
 
-def mapped_libraries(name: str) -> list[Range]:
-    """Return the address ranges of executable mappings of files whose base name starts with `name`."""
+@lru_cache(maxsize=1)
+def mapped_libraries(name: str, modules: int) -> list[Range]:
+    """Return the address ranges of executable mappings of files whose base name starts with `name`.
+
+    Read again (half a millisecond) when `modules`, the number of imported modules, has changed.
+    """
     ranges = []
     with open("/proc/self/maps") as maps:
         for line in maps:

@@ -4,8 +4,9 @@ import contextlib
 import os
 import select
 import signal
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from nbmp import platforms
@@ -54,33 +55,42 @@ def wait_readable(fd: int, timeout: float | None) -> bool:
 def start(plans: Sequence[Plan]) -> list[RankProcess]:
     """Fork all ranks. On an error, those that run already are killed."""
     started: list[RankProcess] = []
+    # SIGINT is held back until a rank has its own handler and group, also in launches from other threads.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         with limited(plans[0].threads if plans else None):
             for plan in plans:
-                process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=partial(_fork, plan=plan, plans=plans))
+                begin = partial(_fork, plan=plan, plans=plans, held=held)
+                process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=begin)
                 process.start()
                 started.append(process)
                 plan.ends.close()
     except BaseException:
         abandon(started)
         raise
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
     return started
 
 
-def _fork(process: RankProcess, plan: Plan, plans: Sequence[Plan]) -> ChildLife:
-    # SIGINT is held back until the rank has its own handler and group; the interpreter's warning about threads is
-    # answered by the choice of the start method (`nbmp.launching.default_method`).
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+def _fork(process: RankProcess, plan: Plan, plans: Sequence[Plan], held: set[int]) -> ChildLife:
+    with _no_warning_of_threads():
+        pid = os.fork()
+    if pid == 0:
+        forked(process, plan, plans, held)
+    _lead_group(pid)
+    return ChildLife(pid)
+
+
+@contextlib.contextmanager
+def _no_warning_of_threads() -> Iterator[None]:
+    """Keep the interpreter's warning (3.12 and later) from the user: the choice of the start method answers it."""
+    if sys.version_info >= (3, 12):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            pid = os.fork()
-        if pid == 0:
-            forked(process, plan, plans, held)
-        _lead_group(pid)
-        return ChildLife(pid)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+            yield
+    else:
+        yield
 
 
 def _lead_group(pid: int) -> None:
