@@ -1,15 +1,17 @@
 """The ranks of one launch, seen from the launching process."""
 
+import math
 import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
+from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
 from nbmp.launching.judging import signal_name
 from nbmp.launching.process import RankProcess
 from nbmp.launching.record import RankRecord
@@ -101,14 +103,14 @@ class ProcessContext:
             When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL).
         """
         self._assert_own()
-        try:
-            with self._changed:
-                self._changed.wait_for(self._is_over, timeout)
-            if self._error is None and self._failed():
-                self._clean_up(grace_period)
-        except KeyboardInterrupt:
-            self.stop(INTERRUPT_SECONDS, reason="an interrupt")
-            raise
+        with held_back() as presses:
+            try:
+                self._wait_for(self._is_over, timeout, presses)
+                if self._error is None and self._failed():
+                    self._clean_up(grace_period, presses)
+            except KeyboardInterrupt:
+                self.stop(INTERRUPT_SECONDS, reason="an interrupt")
+                raise
         if not self._is_over():
             return False
         self._raise_failure()
@@ -120,18 +122,19 @@ class ProcessContext:
         A KeyboardInterrupt meanwhile kills at once. A rank that the kernel does not let die is given up after 5 s more.
         """
         self._assert_own()
-        living = self._living()
-        if living:
+        with held_back() as presses:
+            living = self._living()
+            if not living:
+                return
             self._stopped_by = self._stopped_by or reason
             begun = time.monotonic()
-            try:
-                self._signal(living, signal.SIGTERM)
-                self._wait(grace_period)
-            finally:  # also when interrupted a second time
-                killed = self._living()
-                self._signal(killed, signal.SIGKILL)
-                self._wait(KILL_SECONDS)
-                self._aftermath = self._tell_aftermath(living, killed, time.monotonic() - begun)
+            self._signal(living, signal.SIGTERM)
+            before = presses.came
+            self._wait(lambda: not self._living() or presses.came > before, grace_period)
+            killed = self._living()
+            self._signal(killed, signal.SIGKILL)
+            self._wait(lambda: not self._living(), KILL_SECONDS)
+            self._aftermath = self._tell_aftermath(living, killed, time.monotonic() - begun)
 
     def _rank_ended(self, record: RankRecord) -> None:
         """Called by the supervisor, once for each rank."""
@@ -150,10 +153,22 @@ class ProcessContext:
     def _living(self) -> list[RankRecord]:
         return [record for record in self.ranks if not record.ended]
 
-    def _wait(self, seconds: float | None) -> bool:
-        """Wait until all ranks have ended."""
+    def _wait_for(self, is_met: Callable[[], bool], seconds: float | None, presses: Presses) -> None:
+        """As `_wait`; an interrupt that comes is raised."""
+        begun = time.monotonic()
+        while True:
+            left = None if seconds is None else begun + seconds - time.monotonic()
+            self._wait(lambda: is_met() or presses.came > 0, left)
+            if not presses.came:
+                return
+            presses.deliver()
+
+    def _wait(self, is_met: Callable[[], bool], seconds: float | None) -> None:
+        """Wait until `is_met()`, at most `seconds`."""
+        deadline = math.inf if seconds is None else time.monotonic() + seconds
         with self._changed:
-            return self._changed.wait_for(lambda: not self._living(), seconds)
+            while not is_met() and (left := deadline - time.monotonic()) > 0:
+                self._changed.wait(min(left, LOOK_SECONDS))
 
     def _signal(self, records: Sequence[RankRecord], number: signal.Signals) -> None:
         for record in records:
@@ -164,10 +179,10 @@ class ProcessContext:
             else:
                 process.terminate()
 
-    def _clean_up(self, grace_period: float | None) -> None:
+    def _clean_up(self, grace_period: float | None, presses: Presses) -> None:
         """After a failure: let the others end or end them, in bounded time."""
         if grace_period is not None:
-            self._wait(grace_period)
+            self._wait_for(lambda: not self._living(), grace_period, presses)
         self.stop(TERM_SECONDS if grace_period is None else grace_period, reason="the failure")
 
     def _raise_failure(self) -> None:

@@ -8,6 +8,7 @@ an error in between          ends what was started and closes what was made
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -83,11 +84,9 @@ def start_processes(
     LaunchTimeoutError
         With `join` and `timeout`, when ranks did not end in time; they have been stopped.
     """
-    context = _start(fn, args, nprocs, daemon, start_method, threads, env)
-    if not join:
-        return context
-    _join(context, timeout, grace_period)
-    return None
+    wait = partial(_join, timeout=timeout, grace_period=grace_period) if join else _go_on
+    context = _start(fn, args, nprocs, daemon, start_method, threads, env, wait)
+    return None if join else context
 
 
 def launch(
@@ -107,9 +106,8 @@ def launch(
     Parameters and errors are those of `start_processes`. Results come back as arguments go: shared arrays by handle,
     large private ones by one copy, instances of the notebook's classes as instances of those classes.
     """
-    context = _start(fn, args, nprocs, daemon, start_method, threads, env)
-    _join(context, timeout, grace_period)
-    return context.results
+    wait = partial(_join, timeout=timeout, grace_period=grace_period)
+    return _start(fn, args, nprocs, daemon, start_method, threads, env, wait).results
 
 
 def spawn(
@@ -142,6 +140,10 @@ def _join(context: ProcessContext, timeout: float | None, grace_period: float | 
         )
 
 
+def _go_on(_: ProcessContext) -> None:
+    """Do not wait for the ranks."""
+
+
 def _start(
     fn: Callable[..., Any],
     args: Iterable[Any],
@@ -150,7 +152,9 @@ def _start(
     start_method: str | None,
     threads: int | None,
     env: Mapping[str, str] | None,
+    wait: Callable[[ProcessContext], None],
 ) -> ProcessContext:
+    """Start ranks and wait for them; an interrupt in between, however it falls, leaves none behind."""
     arguments = _checked(fn, args, nprocs, threads)
     choice = choose(start_method)
     frontend = current()
@@ -182,8 +186,10 @@ def _start(
             ]
             processes = import_module(f"nbmp.launching.methods.{choice.method}").start(plans)
             context = _follow(records, processes, told, table, parcel, choice, frontend, sink, daemon)
+            _show_monitor(context)
+            wait(context)
     except BaseException:
-        if context is not None:  # an interrupt that was held back
+        if context is not None:  # `wait` has stopped them, if not an interrupt that was held back
             context.stop(INTERRUPT_SECONDS, reason="an interrupt")
             raise
         for record in records:
@@ -191,7 +197,6 @@ def _start(
         for rank_ends in ends:
             rank_ends.close()
         raise
-    _show_monitor(context)
     return context
 
 
@@ -245,9 +250,6 @@ def _show_monitor(context: ProcessContext) -> None:
         context.frontend.watch(context)
     except Exception:
         _log.exception("the monitor of the ranks could not be shown")
-    except KeyboardInterrupt:
-        context.stop(INTERRUPT_SECONDS, reason="an interrupt")
-        raise
 
 
 def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:
