@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 from weakref import WeakSet
 
+from nbmp import platforms
+
 
 class _Closable(Protocol):
     def close(self) -> None: ...
@@ -21,18 +23,13 @@ class Descriptor:
     """An owned descriptor with `fileno()` and `close()`."""
 
     def __init__(self, fd: int) -> None:
-        self._fd = fd
+        self._owner = platforms.owner(fd)
 
     def fileno(self) -> int:
-        return self._fd
+        return self._owner.fileno()
 
-    def close(self, close: Callable[[int], None] = os.close) -> None:  # bound here: at exit `os` may be gone
-        fd, self._fd = self._fd, -1
-        if fd >= 0:
-            close(fd)
-
-    def __del__(self) -> None:
-        self.close()
+    def close(self) -> None:
+        self._owner.close()
 
 
 _held: "WeakSet[_Closable]" = WeakSet()

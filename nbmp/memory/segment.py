@@ -7,7 +7,6 @@ can fault.
 
 import mmap
 import os
-from collections.abc import Callable
 
 from nbmp import platforms
 from nbmp.errors import SharedMemoryError
@@ -22,11 +21,12 @@ UNCHECKED_BYTES = 1 << 20
 class Segment:
     """A segment that this process holds. Closes its descriptor and its mapping when nothing refers to it any more."""
 
-    __slots__ = ("__weakref__", "_map", "fd", "key", "size")
+    __slots__ = ("__weakref__", "_map", "_owner", "fd", "key", "size")
 
     def __init__(self, fd: int) -> None:
         """Take over the descriptor `fd` of a sealed memory file."""
         self.fd = fd
+        self._owner = platforms.owner(fd)
         self._map: mmap.mmap | None = None
         status = os.fstat(fd)
         self.key: Key = (status.st_dev, status.st_ino)
@@ -48,10 +48,10 @@ class Segment:
             os.ftruncate(fd, max(1, size))
             if sealed:
                 platforms.seal(fd)
-            return cls(fd)
         except BaseException:
             os.close(fd)
             raise
+        return cls(fd)
 
     @property
     def map(self) -> mmap.mmap:
@@ -59,9 +59,6 @@ class Segment:
         if self._map is None:
             self._map = mmap.mmap(self.fd, self.size)
         return self._map
-
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # bound here: at exit `os` may be gone
-        close(self.fd)
 
 
 def _check_room(size: int) -> None:

@@ -12,7 +12,7 @@ Who frees what: the sender's descriptors end with the `Parcel`; a receiver owns 
 import mmap
 import os
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from nbmp import platforms
@@ -51,16 +51,17 @@ class OwnedFd:
     """A descriptor that is closed with its owner."""
 
     def __init__(self, fd: int) -> None:
-        self.fd = fd
+        self._owner = platforms.owner(fd)
+
+    @property
+    def fd(self) -> int:
+        return self._owner.fileno()
 
     def detach(self) -> int:
-        """Give the descriptor away: whoever called closes it."""
-        fd, self.fd = self.fd, -1
+        """Give a duplicate of the descriptor away, which whoever called closes; this one is closed."""
+        fd = os.dup(self.fd)
+        self._owner.close()
         return fd
-
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # bound here: at exit `os` may be gone
-        if self.fd >= 0:
-            close(self.fd)
 
 
 def pack(pickled: bytes, buffers: Sequence[pickle.PickleBuffer], keep: Sequence[Any]) -> Parcel:

@@ -11,6 +11,7 @@ if sys.platform == "linux":
         exit_sentinel,
         grow_pipe,
         oom_kills,
+        owner,
         seal,
         unsafe_to_fork,
     )
@@ -23,6 +24,7 @@ else:
         exit_sentinel,
         grow_pipe,
         oom_kills,
+        owner,
         seal,
         unsafe_to_fork,
     )
@@ -35,6 +37,7 @@ __all__ = [
     "exit_sentinel",
     "grow_pipe",
     "oom_kills",
+    "owner",
     "seal",
     "unsafe_to_fork",
 ]

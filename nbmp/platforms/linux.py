@@ -26,6 +26,15 @@ def anonymous_file(name: str) -> int:
     return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
 
 
+def owner(fd: int) -> select.epoll:
+    """Return an object that owns `fd`: has `fileno()` and `close()`, closes it at the latest when nothing refers to it.
+
+    An object written in C that closes a descriptor, of whatever kind, without a word (a file or socket object warns). Python
+    code in a `__del__` would now and then swallow a KeyboardInterrupt: a press of the stop button that is lost.
+    """
+    return select.epoll.fromfd(fd)
+
+
 def seal(fd: int, *, contents: bool = False) -> None:
     """Fix the size of a memory file for good, so that no access inside it can fault; with `contents` also its bytes."""
     seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL

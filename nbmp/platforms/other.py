@@ -1,6 +1,7 @@
 """Systems that nbmp does not run on yet. Importing nbmp works there; starting a rank or sharing an array says so."""
 
 import os
+from typing import Any
 
 from nbmp.errors import UnsupportedPlatformError
 
@@ -18,6 +19,10 @@ def cpu_count() -> int:
 
 
 def anonymous_file(name: str) -> int:
+    raise _refuse()
+
+
+def owner(fd: int) -> Any:
     raise _refuse()
 
 
