@@ -1,9 +1,10 @@
 """Hold back Ctrl-C where it would do harm: while ranks are started, waited for and stopped.
 
-Ways that do not work. Blocking SIGINT in this thread: a notebook's kernel has other threads, which take the signal, and Python
-then raises KeyboardInterrupt here all the same, in the worst case inside a hook of `os.fork`, where it is printed and lost.
-Catching KeyboardInterrupt: a second press comes while the first is handled, and the ranks run on; inside a lock's own code it
-leaves the lock in disorder. So a press is only noted, and whoever waits for the ranks looks at the notes.
+Ways that do not work. Blocking SIGINT in this thread: a notebook's kernel has other threads, which take the signal,
+and Python then raises KeyboardInterrupt here all the same, in the worst case inside a hook of `os.fork`, where it is
+printed and lost. Catching KeyboardInterrupt: a second press comes while the first is handled, and the ranks run on;
+inside a lock's own code it leaves the lock in disorder. So a press is only noted, and whoever waits for the ranks
+looks at the notes.
 """
 
 import contextlib
@@ -43,8 +44,8 @@ _held: Presses | None = None
 def held_back() -> Iterator[Presses]:
     """Note interrupts in this block, and deliver them at its end if that was not done before.
 
-    Blocks nest: only the outermost delivers. One that ends in KeyboardInterrupt has told of all of them. Elsewhere than in the
-    main thread none can come.
+    Blocks nest: only the outermost delivers. One that ends in KeyboardInterrupt has told of all of them. Elsewhere
+    than in the main thread none can come.
     """
     global _held
     handler = signal.getsignal(signal.SIGINT)

@@ -29,8 +29,9 @@ def anonymous_file(name: str) -> int:
 def owner(fd: int) -> select.epoll:
     """Return an object that owns `fd`: has `fileno()` and `close()`, closes it at the latest when nothing refers to it.
 
-    An object written in C that closes a descriptor, of whatever kind, without a word (a file or socket object warns). Python
-    code in a `__del__` would now and then swallow a KeyboardInterrupt: a press of the stop button that is lost.
+    An object written in C that closes a descriptor, of whatever kind, without a word (a file or socket object warns).
+    Python code in a `__del__` would now and then swallow a KeyboardInterrupt: a press of the stop button that is
+    lost.
     """
     return select.epoll.fromfd(fd)
 
