@@ -7,8 +7,8 @@
     arrays      share_memory, zeros, ones, empty, full, is_shared
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
-What lives where: `launch` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitor` takes
-snapshots, `notebook` is what a notebook sees. Names are loaded when they are first used.
+What lives where: `launching` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitoring`
+takes snapshots, `notebook` is what a notebook sees. Names are loaded when they are first used.
 """
 
 from importlib import import_module
