@@ -152,3 +152,61 @@ STARTING = """
 def test_interrupts_while_ranks_are_started_leave_nothing(method: str, tmp_path: Path) -> None:
     done = scripts.run(tmp_path, STARTING, method)
     assert done.stdout == "True\nTrue 1\n[1, 1]\n", done.stderr
+
+
+PRESSING = """
+    import os, sys, signal, threading, time
+    import nbmp, psutil
+    from tests.launching import functions
+
+    method = sys.argv[1]
+
+    def stubborn(rank):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(60)
+
+    def press(delay, gap):
+        time.sleep(delay)
+        for _ in range(5):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(gap)
+
+    launching = []
+
+    def interrupt(number, frame):
+        if launching:
+            raise KeyboardInterrupt
+
+    def interrupt_a_launch(thread):
+        launching.append(True)
+        thread.start()
+        try:
+            nbmp.launch(stubborn, nprocs=3, start_method=method, timeout=20)
+        finally:
+            launching.clear()
+
+    def living_ranks():
+        found = psutil.Process().children(recursive=True)
+        return [process for process in found if process.status() != "zombie" and process.pid not in helpers]
+
+    nbmp.launch(functions.give, (1,), 1, start_method=method)
+    helpers = {process.pid for process in psutil.Process().children()}
+    outcomes, left = set(), 0
+    signal.signal(signal.SIGINT, interrupt)
+    for attempt in range(int(sys.argv[2])):
+        thread = threading.Thread(target=press, args=(attempt % 10 * 0.004, attempt % 4 * 0.0003))
+        try:
+            interrupt_a_launch(thread)
+        except KeyboardInterrupt:
+            launching.clear()
+            outcomes.add("interrupted")
+        thread.join()
+        left += len(living_ranks())
+    print(*outcomes, left)
+"""
+
+
+def test_interrupts_that_come_fast_one_after_another_leave_no_rank(method: str, tmp_path: Path) -> None:
+    done = scripts.run(tmp_path, PRESSING, method, "10" if method == "spawn" else "40")
+    assert done.stdout == "interrupted 0\n", done.stderr
+    assert done.stderr == ""
