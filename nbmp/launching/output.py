@@ -3,10 +3,13 @@
 import codecs
 import os
 
+from nbmp import platforms
 from nbmp.launching.frontends import Chunk
 from nbmp.launching.private import Descriptor
 
 READ_BYTES = 1 << 16
+SHOWN = 1000
+"""Characters of a last line that are kept for a monitor."""
 
 
 class RankStream:
@@ -24,7 +27,8 @@ class RankStream:
         self.at_end = False
         """Whether nobody can write to it any more."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._partial = ""
+        self._partial: list[str] = []
+        self._begun = ""
         os.set_blocking(pipe.fileno(), False)
 
     def read(self) -> tuple[list[Chunk], bool]:
@@ -37,9 +41,10 @@ class RankStream:
         return self._add(self._decoder.decode(data)), not self.at_end
 
     def read_all(self) -> list[Chunk]:
-        """Return the whole lines of all that is there now."""
+        """Return the whole lines of all that is there now; not of what somebody who goes on writing adds meanwhile."""
+        there = platforms.waiting_bytes(self.pipe.fileno())
         chunks, more = self.read()
-        while more:
+        while more and (there := there - READ_BYTES) > 0:
             further, more = self.read()
             chunks += further
         return chunks
@@ -47,17 +52,27 @@ class RankStream:
     def finish(self) -> list[Chunk]:
         """Return all that is left, a last line without its end included."""
         chunks = self.read_all()
-        rest = self._partial + self._decoder.decode(b"", final=True)
-        self._partial = ""
-        return chunks + self._add(rest + "\n") if rest else chunks
+        rest = self._decoder.decode(b"", final=True)
+        if rest or any(self._partial):
+            chunks += self._add(rest + "\n")
+        return chunks
 
     def _add(self, text: str) -> list[Chunk]:
-        whole, end, self._partial = (self._partial + text).rpartition("\n")
-        shown = self._partial.rpartition("\r")[2] or whole.rpartition("\n")[2].rpartition("\r")[2]
+        head, end, tail = text.rpartition("\n")
+        whole = "".join((*self._partial, head)) if end else ""
+        self._begun = _visible(tail if end else self._begun + tail)[:SHOWN]
+        shown = self._begun or _visible(whole.rpartition("\n")[2])[:SHOWN]
         if shown.strip():
             self.last_line = shown
         if not end:
+            self._partial.append(tail)  # joined once, at its end: it may be megabytes
             return []
+        self._partial = [tail]
         if "\r" in whole:  # a terminal would show what was written over it last
-            whole = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in whole.split("\n"))
+            whole = "\n".join(_visible(line.rstrip("\r")) for line in whole.split("\n"))
         return [Chunk(self.rank, self.name, whole + "\n")]
+
+
+def _visible(line: str) -> str:
+    """Return what a terminal shows of a line that was written over by carriage returns."""
+    return line.rpartition("\r")[2]

@@ -51,6 +51,7 @@ class Supervisor(threading.Thread):
         self._oom_kills = platforms.oom_kills()
         self._waiting: list[Chunk] = []
         self._shown_at = 0.0
+        self._told = False
         self._living = set(records)
         with making() as register:
             self._selector = selectors.DefaultSelector()
@@ -95,7 +96,9 @@ class Supervisor(threading.Thread):
         try:
             self._sink.write(chunks)
         except Exception:
-            _log.exception("what ranks wrote could not be shown")
+            if not self._told:
+                _log.exception("what ranks wrote could not be shown (said once)")
+            self._told = True
 
     def _listen(self, record: RankRecord) -> None:
         """Take one message of a rank."""

@@ -14,6 +14,7 @@ if sys.platform == "linux":
         owner,
         seal,
         unsafe_to_fork,
+        waiting_bytes,
     )
 else:
     from nbmp.platforms.other import (
@@ -27,6 +28,7 @@ else:
         owner,
         seal,
         unsafe_to_fork,
+        waiting_bytes,
     )
 
 __all__ = [
@@ -40,4 +42,5 @@ __all__ = [
     "owner",
     "seal",
     "unsafe_to_fork",
+    "waiting_bytes",
 ]

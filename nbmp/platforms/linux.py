@@ -1,11 +1,13 @@
 """Linux: memfd, pidfd, SIGIO lifeline, cgroups. Needs kernel 5.3 (pidfd_open)."""
 
+import array
 import contextlib
 import fcntl
 import os
 import select
 import signal
 import sys
+import termios
 
 from nbmp.platforms.cgroups import cgroup_cpu_limit, cgroup_memory_left, cgroup_oom_kills
 from nbmp.platforms.processmap import mapped_libraries, opened_devices, thread_inside
@@ -72,6 +74,13 @@ def grow_pipe(fd: int) -> None:
     """Give a pipe room for `PIPE_BYTES` if the system allows it."""
     with contextlib.suppress(OSError):  # per-user limit reached: the default size works as well, only sooner full
         fcntl.fcntl(fd, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def waiting_bytes(fd: int) -> int:
+    """Return how many bytes can be read from a pipe now."""
+    count = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, count)
+    return count[0]
 
 
 F_SETSIG = 10  # asm-generic/fcntl.h; the fcntl module does not have it

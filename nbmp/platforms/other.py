@@ -54,3 +54,7 @@ def arm_lifeline(fd: int, group: int) -> None:
 
 def unsafe_to_fork() -> str | None:
     raise _refuse()
+
+
+def waiting_bytes(fd: int) -> int:
+    raise _refuse()
