@@ -23,7 +23,8 @@ class Setup(NamedTuple):
     rank_setup: str | None
     """See `nbmp.launching.frontends.Frontend`."""
     logging: "LoggingSetup | None"
-    cwd: str
+    cwd: str | None
+    """Where to go; None when the launching process' folder is gone."""
     path: list[str]
     argv: list[str]
     board: Any

@@ -114,7 +114,8 @@ class _Rank:
         for name in inherited.keys() - setup.environment.keys():
             del os.environ[name]
         os.environ.update(setup.environment.items() - inherited.items())
-        os.chdir(setup.cwd)
+        if setup.cwd is not None:
+            os.chdir(setup.cwd)
         sys.path[:] = setup.path
         sys.argv[:] = setup.argv
         if setup.logging is not None:

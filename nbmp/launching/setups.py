@@ -18,6 +18,7 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
     process = current_process()
     environment = dict(os.environ)
     log = _logging_setup()
+    folder = _folder()
     return [
         Setup(
             rank=rank,
@@ -31,7 +32,7 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
             seeds=rank_seeds,
             rank_setup=frontend.rank_setup,
             logging=log,
-            cwd=os.getcwd(),
+            cwd=folder,
             path=list(sys.path),
             argv=list(sys.argv),
             board=TravellingFd(0),
@@ -39,6 +40,13 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
         )
         for rank, rank_seeds in enumerate(seeds.derive(nprocs))
     ]
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except FileNotFoundError:  # it was deleted
+        return None
 
 
 def thread_variables(nprocs: int, threads: int | None) -> tuple[dict[str, str], int | None]:

@@ -115,3 +115,14 @@ def test_uncaught_failure_ends_the_script_with_the_ranks_traceback(method: str, 
 @pytest.mark.parametrize("name", ["launch", "start_processes", "spawn"])
 def test_public_functions_are_not_shadowed_by_modules(name: str) -> None:
     assert callable(getattr(nbmp, name))
+
+
+def test_folder_that_is_gone_does_not_hinder(method: str, tmp_path: Path) -> None:
+    source = """
+        import os, sys, nbmp
+        os.mkdir("gone")
+        os.chdir("gone")
+        os.rmdir("../gone")
+        print(nbmp.launch(lambda rank: rank, nprocs=2, start_method=sys.argv[1]))
+    """
+    assert scripts.output(tmp_path, source, method) == "[0, 1]\n"
