@@ -133,6 +133,7 @@ class _Rank:
         return self._process._bootstrap(parent_sentinel=lifeline)  # type: ignore[attr-defined, no-any-return]
 
     def _body(self) -> None:
+        rank = os.getpid()
         stdio.refuse_input()
         stage = "unpickling its task"
         try:
@@ -140,10 +141,14 @@ class _Rank:
             self._row.running()
             stage = RUNNING
             value = task(self._setup.rank)
+            if os.getpid() != rank:  # a child that the function forked: its outcome is not the rank's
+                return
             self._row.ending()
             stage = "pickling its result"
             parcel = _result(value)
         except BaseException as error:
+            if os.getpid() != rank:
+                raise
             if isinstance(error, SystemExit) and stage == RUNNING:
                 self._leave_with(_exit_code(error))
             from nbmp.launching.raising import raised
