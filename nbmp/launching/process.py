@@ -43,6 +43,8 @@ class RankProcess(BaseProcess):
         self._begin = begin
         self.body: Callable[[], None] | None = None
         """What the rank does; set in the rank."""
+        self.unpickles = False
+        """Whether the rank is at its task's arrival, which may import modules of the user's; set in the rank."""
 
     def _Popen(self, process: BaseProcess) -> Life:  # the name is multiprocessing's
         assert self._begin is not None

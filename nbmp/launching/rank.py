@@ -170,7 +170,11 @@ class _Rank:
         message = self._channel.receive()
         if message is None:
             os._exit(_FAILED)
-        call: Call = message.read()
+        self._process.unpickles = True
+        try:
+            call: Call = message.read()
+        finally:
+            self._process.unpickles = False
         return lambda rank: call.fn(rank, *call.args)
 
     def _send(self, kind: int, parcel: Parcel) -> None:

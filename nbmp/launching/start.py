@@ -10,9 +10,11 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any
+from multiprocessing.process import current_process
+from operator import index
+from typing import Any, SupportsIndex
 
-from nbmp.errors import LaunchTimeoutError
+from nbmp.errors import LaunchTimeoutError, StartError
 from nbmp.launching.board import board
 from nbmp.launching.channel import SETUP, TASK
 from nbmp.launching.connecting import connect, disconnect
@@ -155,7 +157,8 @@ def _start(
     wait: Callable[[ProcessContext], None],
 ) -> ProcessContext:
     """Start ranks and wait for them; an interrupt in between, however it falls, leaves none behind."""
-    arguments = _checked(fn, args, nprocs, threads)
+    _refuse_while_imported()
+    arguments, nprocs = _checked(fn, args, nprocs, threads)
     choice = choose(start_method)
     frontend = current()
     sink = frontend.sink()
@@ -200,12 +203,23 @@ def _start(
     return context
 
 
-def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[Any, ...]:
+def _refuse_while_imported() -> None:
+    """Raise StartError in a rank that gets its task: its ranks would import the same module, and theirs, and so on."""
+    if getattr(current_process(), "unpickles", False):
+        raise StartError(
+            "a module starts ranks while it is imported, and is imported here because a rank needs a function of it: "
+            "put what starts ranks under `if __name__ == '__main__':` or into a function"
+        )
+
+
+def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[tuple[Any, ...], int]:
+    """Return the arguments as a tuple, and `nprocs` as Python's int: it may be one of NumPy's."""
     if not callable(fn):
         raise TypeError(f"fn must be callable, not {type(fn).__name__}")
-    if not isinstance(nprocs, int) or isinstance(nprocs, bool):
+    if isinstance(nprocs, bool) or not isinstance(nprocs, SupportsIndex):
         raise TypeError(f"nprocs must be an int, not {type(nprocs).__name__}")
-    if nprocs < 0:
+    count = index(nprocs)
+    if count < 0:
         raise ValueError(f"nprocs must not be negative: {nprocs}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1: {threads}")
@@ -213,7 +227,7 @@ def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[Any,
         raise TypeError(
             f"args must be a tuple of arguments, not {type(args).__name__}: for one argument write args=(x,)"
         )
-    return tuple(args)
+    return tuple(args), count
 
 
 def _inherited(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int], Any]:

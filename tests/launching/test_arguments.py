@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
@@ -80,3 +81,7 @@ def test_default_method_has_a_reason() -> None:
     assert context is not None
     assert context.join()
     assert (context.start_method, context.start_method_reason) == choice
+
+
+def test_number_of_ranks_may_be_an_integer_of_numpy(method: str) -> None:
+    assert nbmp.launch(functions.give, (1,), np.int64(2), start_method=method) == [1, 1]  # type: ignore[arg-type]

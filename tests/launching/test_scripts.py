@@ -126,3 +126,16 @@ def test_folder_that_is_gone_does_not_hinder(method: str, tmp_path: Path) -> Non
         print(nbmp.launch(lambda rank: rank, nprocs=2, start_method=sys.argv[1]))
     """
     assert scripts.output(tmp_path, source, method) == "[0, 1]\n"
+
+
+def test_module_that_launches_when_imported_does_not_launch_in_its_ranks(method: str, tmp_path: Path) -> None:
+    (tmp_path / "careless.py").write_text(
+        "import sys\nimport nbmp\ndef work(rank):\n    return rank\n"
+        "print(nbmp.launch(work, nprocs=2, start_method=sys.argv[1]))\n"
+    )
+    done = scripts.run(tmp_path, "import careless", method)
+    if method == "fork":
+        assert done.stdout == "[0, 1]\n"
+    else:
+        assert "under `if __name__ == '__main__':`" in done.stderr
+        assert done.returncode == 1
