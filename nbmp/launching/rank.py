@@ -11,7 +11,7 @@ message is its outcome; a rank that ends without one has been killed, or has lef
 """
 
 import atexit
-import multiprocessing.util  # noqa: F401  # what `_bootstrap` imports: here once, before the fork
+import multiprocessing.util  # here, before the fork, since `_bootstrap` needs it after
 import os
 import signal
 import sys
@@ -231,6 +231,8 @@ def _ignore_interrupt(*_: object) -> None:
 def _forget_what_happens_at_exit() -> None:
     """In a fork: what the launching process does at its exit is not the rank's to do, nor are its pools to wait for."""
     atexit._clear()
+    # What multiprocessing does at exit is the rank's to do (feeders, children); from Python 3.13 on it relies on this.
+    atexit.register(multiprocessing.util._exit_function)  # type: ignore[attr-defined]
     pools = sys.modules.get("concurrent.futures.thread")
     if pools is not None:  # their threads were not copied; one of them may have become this rank's main thread
         pools._threads_queues.clear()
