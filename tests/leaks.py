@@ -86,9 +86,17 @@ def leftovers(earlier: Holdings, kinds: Collection[str] = KINDS, patience: float
     while left := Holdings.now().beyond(earlier, kinds):
         if time.monotonic() > deadline:
             break
+        give_back_what_is_kept()
         gc.collect()  # a cycle (a traceback, say) may be all that keeps an array and its descriptors
         time.sleep(0.02)
     return left
+
+
+def give_back_what_is_kept() -> None:
+    """Have nbmp give back the memory that it keeps for reuse: kept on purpose, it is no leak."""
+    janitor = sys.modules.get("nbmp.memory.janitor")
+    if janitor is not None:
+        janitor.trim()
 
 
 def _children() -> dict[tuple[int, float], str]:

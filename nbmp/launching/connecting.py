@@ -3,8 +3,8 @@
 import os
 
 from nbmp import platforms
+from nbmp.channels import Channel
 from nbmp.launching.board import Row
-from nbmp.launching.channel import Channel
 from nbmp.launching.output import RankStream
 from nbmp.launching.plan import RankEnds
 from nbmp.launching.private import Descriptor, making

@@ -53,8 +53,8 @@ class Frontend(Protocol):
     stops_ranks_at_exit: bool
     """Whether ranks that still run at interpreter exit are stopped (a notebook) or waited for (a script)."""
 
-    def sink(self) -> Sink:
-        """Return the sink for a launch that begins now, in the calling thread."""
+    def sink(self, *, watched: bool = True) -> Sink:
+        """Return the sink for a launch that begins now, in the calling thread; `watch` follows if it is `watched`."""
 
     def watch(self, context: "ProcessContext") -> None:
         """Ranks were started: show a monitor of them, if this place has one."""
@@ -85,7 +85,7 @@ class PlainFrontend:
     rank_setup: str | None = None
     stops_ranks_at_exit = False
 
-    def sink(self) -> Sink:
+    def sink(self, *, watched: bool = True) -> Sink:
         return StreamSink()
 
     def watch(self, context: "ProcessContext") -> None:

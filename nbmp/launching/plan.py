@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from nbmp.launching.channel import Channel
+from nbmp.channels import Channel
 from nbmp.launching.messages import Setup
 from nbmp.launching.private import Descriptor
 from nbmp.memory.segment import Segment

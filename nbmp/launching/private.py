@@ -25,6 +25,10 @@ class Descriptor:
     def __init__(self, fd: int) -> None:
         self._owner = platforms.owner(fd)
 
+    @property
+    def fd(self) -> int:
+        return self._owner.fileno()
+
     def fileno(self) -> int:
         return self._owner.fileno()
 

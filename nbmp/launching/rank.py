@@ -20,13 +20,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
+from nbmp.channels import Channel
 from nbmp.launching import frontends, seeds, stdio
 from nbmp.launching.board import Row
-from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, Channel
+from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
 from nbmp.launching.process import RankProcess
+from nbmp.memory.descriptors import own
 from nbmp.memory.segment import Segment
-from nbmp.pickling.parcel import Parcel, pack
+from nbmp.pickling.parcel import Parcel
 from nbmp.reports import RUNNING
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
         setup: Setup = message.read()
         process = RankProcess(setup.name, daemon=setup.daemon)
         process.adopt(setup.parent, setup.authkey)
-        rank = _Rank(process, setup, channel, Row(Segment(setup.board.detach()), setup.rank), None)
+        rank = _Rank(process, setup, channel, Row(Segment(own(setup.board.detach())), setup.rank), None)
         rank.settle(lifeline, setup.crash.detach(), set())
         rank.adopt_interpreter()
         rank.adopt_environment()
@@ -155,7 +157,7 @@ class _Rank:
 
             self._row.ending()
             stdio.flush()
-            self._send(RAISED, _plain(raised(error, stage)))
+            self._send(RAISED, plain(raised(error, stage)))
             raise SystemExit(_FAILED) from None
         stdio.flush()
         self._send(RETURNED, parcel)
@@ -163,7 +165,7 @@ class _Rank:
     def _leave_with(self, code: int) -> NoReturn:
         """End as `sys.exit` asked; told apart from its low 8 bits, which are all that an exit status keeps."""
         self._row.ending()
-        self._send(EXITED, _plain(code))
+        self._send(EXITED, plain(code))
         raise SystemExit((code & 0xFF) or int(code != 0)) from None
 
     def _receive_task(self) -> Callable[[int], Any]:
@@ -183,7 +185,7 @@ class _Rank:
 
     def _deliver(self, kind: int, parcel: Parcel) -> None:
         try:
-            self._channel.send(kind, parcel)
+            self._channel.send(parcel, kind)
         except (BrokenPipeError, ConnectionResetError):
             os._exit(_FAILED)  # the launching process is gone, and with it whoever wanted to know
 
@@ -197,22 +199,16 @@ class _Rank:
     def _show(self, message: "Display") -> None:
         stdio.flush()
         with self._sending:
-            self._deliver(SHOWN, _plain(message))
+            self._deliver(SHOWN, plain(message))
             self._channel.receive()  # SEEN: what is printed from here on comes after it
 
 
 def _result(value: Any) -> Parcel:
     if type(value) in _PLAIN:
-        return _plain(value)  # cloudpickle need not be loaded for these
+        return plain(value)  # cloudpickle need not be loaded for these
     from nbmp.pickling.leaving import dumps
 
     return dumps(value, name="result", to_main=True)
-
-
-def _plain(value: Any) -> Parcel:
-    import pickle
-
-    return pack(pickle.dumps(value, protocol=5), (), ())
 
 
 def _exit_code(leaving: SystemExit) -> int:

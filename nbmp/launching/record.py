@@ -4,8 +4,8 @@ import time
 from collections import deque
 from typing import Any
 
+from nbmp.channels import Channel
 from nbmp.launching import board
-from nbmp.launching.channel import Channel
 from nbmp.launching.messages import Raised
 from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor

@@ -11,16 +11,22 @@ import hashlib
 import os
 import random
 import sys
+from collections.abc import Iterable
 
 from nbmp.launching.messages import Seeds
 
 
 def derive(world_size: int) -> list[Seeds]:
     """Return the seeds of every rank, read off this process' global generators."""
+    return derive_for(range(world_size))
+
+
+def derive_for(numbers: Iterable[int]) -> list[Seeds]:
+    """Return the seeds of the ranks of these numbers."""
     python = repr(random.getstate()).encode()
     numpy = _numpy_state()
     entropy = os.urandom(32) if numpy is None else numpy
-    return [Seeds(_seed(python, rank), _seed(entropy, rank), numpy is not None) for rank in range(world_size)]
+    return [Seeds(_seed(python, rank), _seed(entropy, rank), numpy is not None) for rank in numbers]
 
 
 def apply(seeds: Seeds) -> None:

@@ -8,7 +8,7 @@ import signal
 import struct
 from typing import NoReturn
 
-from nbmp.launching.channel import Channel
+from nbmp.channels import Channel
 from nbmp.launching.messages import Request
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.rank import spawned

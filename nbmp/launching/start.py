@@ -6,7 +6,6 @@ an error in between          ends what was started and closes what was made
 """
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -16,7 +15,7 @@ from typing import Any, SupportsIndex
 
 from nbmp.errors import LaunchTimeoutError, StartError
 from nbmp.launching.board import board
-from nbmp.launching.channel import SETUP, TASK
+from nbmp.launching.channel import SETUP, TASK, plain
 from nbmp.launching.connecting import connect, disconnect
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
@@ -30,7 +29,7 @@ from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
 from nbmp.memory.segment import Segment
 from nbmp.pickling.leaving import dumps
-from nbmp.pickling.parcel import OwnedFd, Parcel
+from nbmp.pickling.parcel import Parcel
 
 _log = logging.getLogger("nbmp")
 
@@ -250,7 +249,7 @@ def _follow(
         for record, process, setup in zip(records, processes, setups, strict=True):
             record.process = process
             if parcel is not None:
-                _hand_over(record, setup, table, parcel)
+                hand_over(record, setup, table, parcel)
         context = ProcessContext(records, choice, frontend, sink, daemon)
     except BaseException:
         abandon(processes)
@@ -266,9 +265,9 @@ def _show_monitor(context: ProcessContext) -> None:
         _log.exception("the monitor of the ranks could not be shown")
 
 
-def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:
+def hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:
     try:
-        record.channel.send_plain(SETUP, setup, [table, OwnedFd(os.dup(record.crash.fileno()))])
-        record.channel.send(TASK, parcel)
+        record.channel.send(plain(setup, [table, record.crash]), SETUP)
+        record.channel.send(parcel, TASK)
     except (BrokenPipeError, ConnectionResetError):
         pass  # it is dead already; its exit status says more

@@ -18,7 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbmp import platforms
-from nbmp.launching.channel import EXITED, RAISED, RETURNED, SEEN, SHOWN, Channel, Message
+from nbmp.channels import Channel, Message
+from nbmp.launching.channel import EXITED, RAISED, RETURNED, SEEN, SHOWN, plain
 from nbmp.launching.frontends import Chunk, Frontend, Sink
 from nbmp.launching.judging import judge
 from nbmp.launching.messages import Raised, RawException
@@ -122,7 +123,7 @@ class Supervisor(threading.Thread):
         except Exception:
             _log.exception("what rank %d displayed could not be shown", record.rank)
         with contextlib.suppress(OSError):  # it may have ended since
-            record.channel.send_plain(SEEN, None)
+            record.channel.send(plain(None), SEEN)
 
     def _take_outcome(self, record: RankRecord, message: Message) -> None:
         try:

@@ -1,42 +1,48 @@
 """Shared arrays: plain `numpy.ndarray`s whose memory lies in a segment.
 
-    array or view ── base ──> _Root ── base ──> mmap of the segment
-                                └── segment (descriptor, key)
+    array or view ── base ──> _Root ── base ──> mapping of the segment
+                                ├── segment    of a shared array: its descriptor, to send it on
+                                └── lease      of the arrays in a message: the segment is used again when it ends
 
 The root sits directly on the mapping: NumPy shortens a base chain by skipping plain arrays, and would otherwise drop
-the root, and with it the segment, under a living view. A view keeps its root by its base chain, so a segment lives
+the root, and with it what it holds, under a living view. A view keeps its root by its base chain, so a segment lives
 exactly as long as something refers to its memory, and what a user does with views needs no bookkeeping.
+
+Small arrays share a segment, so that many of them cost few descriptors. Places in it are given out once and in order;
+the segment ends with the last array in it.
 """
 
 import math
-from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from nbmp.memory.segment import Key, Segment
+from nbmp.memory.descriptors import Owned
+from nbmp.memory.mappings import kept_mapping
+from nbmp.memory.segment import Segment
+from nbmp.memory.weakly import WeakTable
+
+SMALL_BYTES = 64 * 1024
+"""Arrays up to this size share a segment."""
+ARENA_BYTES = 1 << 20
+_ALIGNMENT = 64
 
 
 class _Root(np.ndarray):
     """All bytes of a segment: the bottom of the base chain of every array in it."""
 
-    segment: Segment
+    segment: Segment | None
+    lease: Owned | None
+    address: int
 
 
-_roots: "WeakValueDictionary[Key, _Root]" = WeakValueDictionary()
-"""The segments mapped in this process: one that arrives a second time is the same memory, not a second mapping."""
-
-
-class ArrayHandle(NamedTuple):
-    """What travels in place of a shared array: a place in a segment."""
-
-    offset: int
-    """Bytes from the start of the segment to the array's first element."""
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: np.dtype[Any]
-    writeable: bool
+_roots: WeakTable[_Root] = WeakTable()
+"""The roots of shared arrays in this process: a segment that arrives a second time is the same memory."""
 
 
 Shape = int | tuple[int, ...]
@@ -69,8 +75,8 @@ def empty(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[A
     extents = (shape,) if isinstance(shape, int | np.integer) else tuple(int(extent) for extent in shape)
     if any(extent < 0 for extent in extents):
         raise ValueError(f"negative dimensions are not allowed: shape {extents}")
-    root = _root(Segment.create(math.prod(extents) * kind.itemsize))
-    return np.ndarray(extents, kind, root, order="F" if order == "F" else "C")
+    root, offset = _room(math.prod(extents) * kind.itemsize)
+    return np.ndarray(extents, kind, root, offset, order="F" if order == "F" else "C")
 
 
 def zeros(shape: Shape, dtype: DTypeLike = float, order: str = "C") -> NDArray[Any]:
@@ -117,39 +123,89 @@ def share_memory(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_shared(array: object) -> bool:
-    """Return whether this array, or the array it is a view of, lies in shared memory."""
-    return _root_of(array) is not None
+    """Return whether this array, or the array it is a view of, lies in shared memory.
+
+    A private array that came through a queue does not, although the message it came in did: it is the receiver's alone.
+    """
+    return isinstance(array, np.ndarray) and _root_of(array) is not None
 
 
-def handle_of(array: NDArray[Any]) -> tuple[Segment, ArrayHandle] | None:
-    """Return the segment of a shared array and its place there; None for a private one."""
+def place_of(array: NDArray[Any]) -> tuple[Segment, int] | None:
+    """Return the segment of a shared array and the offset in bytes of its first element; None for a private one."""
     root = _root_of(array)
-    if root is None:
+    if root is None or root.segment is None:
         return None
-    offset = array.__array_interface__["data"][0] - root.__array_interface__["data"][0]
-    return root.segment, ArrayHandle(offset, array.shape, array.strides, array.dtype, array.flags.writeable)
+    return root.segment, array.__array_interface__["data"][0] - root.address
 
 
-def array_at(segment: Segment, handle: ArrayHandle) -> NDArray[Any]:
+def array_at(
+    segment: Segment, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], kind: DTypeLike, writeable: bool
+) -> NDArray[Any]:
     """Return the array at this place, over the mapping that this process already has of the segment if it has one."""
     root = _roots.get(segment.key)
     if root is None:
         root = _root(segment)
-    array: NDArray[Any] = np.ndarray(handle.shape, handle.dtype, root, handle.offset, handle.strides)
-    array.flags.writeable = handle.writeable
+    array: NDArray[Any] = np.ndarray(shape, kind, root, offset, strides)
+    if not writeable:
+        array.flags.writeable = False
     return array
+
+
+def leased_bytes(lease: Owned) -> memoryview:
+    """Return the bytes of a message's segment; what is made of them keeps the lease."""
+    status = os.fstat(lease.fileno())
+    map_ = kept_mapping((status.st_dev, status.st_ino), status.st_size, lease.fileno())
+    root = np.ndarray.__new__(_Root, (status.st_size,), np.uint8, map_)
+    root.segment, root.lease = None, lease
+    return memoryview(root)  # type: ignore[arg-type]  # an array is a buffer
+
+
+def _nothing() -> None:
+    return None
+
+
+class _Arena:
+    """The segment that small arrays are put into at present."""
+
+    def __init__(self) -> None:
+        self._current: Callable[[], _Root | None] = _nothing  # weakly: it ends with the last array in it
+        self._used = 0
+        self._lock = threading.Lock()
+
+    def room(self, size: int) -> tuple[_Root, int]:
+        """Return a root and an offset with room for `size` bytes, all zero."""
+        with self._lock:
+            root = self._current()
+            if root is None or self._used + size > ARENA_BYTES:
+                root, self._used = _root(Segment.create(ARENA_BYTES)), 0
+                self._current = ref(root)
+            offset = self._used
+            self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
+            return root, offset
+
+    def leave(self) -> None:
+        """Put no more arrays into the present segment."""
+        self._current, self._lock = _nothing, threading.Lock()
+
+
+_arena = _Arena()
+os.register_at_fork(after_in_child=_arena.leave)  # the rest of the segment is the parent's to give out
+
+
+def _room(size: int) -> tuple[_Root, int]:
+    return _arena.room(size) if size <= SMALL_BYTES else (_root(Segment.create(size)), 0)
 
 
 def _root(segment: Segment) -> _Root:
     root = np.ndarray.__new__(_Root, (segment.size,), np.uint8, segment.map)
-    root.segment = segment
-    _roots[segment.key] = root
-    return root
+    root.segment, root.lease = segment, None
+    root.address = root.__array_interface__["data"][0]
+    return _roots.put(segment.key, root)
 
 
 def _root_of(array: object) -> _Root | None:
     while array is not None:
         if type(array) is _Root:
-            return array
+            return array if array.segment is not None else None
         array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
     return None

@@ -1,36 +1,45 @@
 """A segment: a piece of memory that several processes map.
 
-It is an anonymous memory file, so it has no name that could be left behind: it is gone when the last process that
-holds a descriptor or a mapping of it is gone, however that process ended. Its size is sealed, so no access inside it
-can fault.
+It is an anonymous memory file, so it has no name that could be left behind: it is gone when the last process that holds
+a descriptor or a mapping of it is gone, however that process ended. Its size is sealed, so no access inside it faults.
+
+A segment that is used again and again, for messages, has leases besides:
+
+    owner       control description      holds no lock; asks "is it free?", then uses the segment again
+    everybody   leased description       holds a shared flock: a message under way, an array here or in a forked child
+                mapping                  from a third description, since a mapping keeps its description open
+
+A lease is an open file description of its own. It travels in a message (SCM_RIGHTS) and is inherited by a fork; it ends
+when its last descriptor is closed, which the kernel does for a process that is killed and for a message that is thrown
+away unread. So there is no counter that a death could leave wrong.
 """
 
+import fcntl
 import mmap
 import os
 
 from nbmp import platforms
 from nbmp.errors import SharedMemoryError
-
-Key = tuple[int, int]
-"""Device and inode: names a segment in every process as long as somebody holds it."""
+from nbmp.memory.descriptors import Owned, made, reopened
+from nbmp.memory.mappings import Key, mapping
 
 UNCHECKED_BYTES = 1 << 20
 """Up to this size nobody asks how much memory is left."""
 
 
 class Segment:
-    """A segment that this process holds. Closes its descriptor and its mapping when nothing refers to it any more."""
+    """A segment that this process holds, by a descriptor that is closed with it."""
 
-    __slots__ = ("__weakref__", "_map", "_owner", "fd", "key", "size")
+    __slots__ = ("__weakref__", "control", "is_fresh", "key", "size")
 
-    def __init__(self, fd: int) -> None:
-        """Take over the descriptor `fd` of a sealed memory file."""
-        self.fd = fd
-        self._owner = platforms.owner(fd)
-        self._map: mmap.mmap | None = None
-        status = os.fstat(fd)
+    def __init__(self, control: Owned) -> None:
+        """Take over the descriptor of a memory file."""
+        self.control = control
+        status = os.fstat(control.fileno())
         self.key: Key = (status.st_dev, status.st_ino)
         self.size = status.st_size
+        self.is_fresh = False
+        """Whether nothing was ever written to it: all zero, and no page taken yet."""
 
     @classmethod
     def create(cls, size: int, *, sealed: bool = True) -> "Segment":
@@ -43,22 +52,37 @@ class Segment:
             written, so this is a check at this moment and no promise.
         """
         _check_room(size)
-        fd = platforms.anonymous_file("nbmp")
-        try:
-            os.ftruncate(fd, max(1, size))
-            if sealed:
-                platforms.seal(fd)
-        except BaseException:
-            os.close(fd)
-            raise
-        return cls(fd)
+        control = made(platforms.anonymous_file, "nbmp")
+        os.ftruncate(control.fileno(), max(1, size))
+        if sealed:
+            platforms.seal(control.fileno())
+        segment = cls(control)
+        segment.is_fresh = True
+        return segment
+
+    @property
+    def fd(self) -> int:
+        return self.control.fileno()
 
     @property
     def map(self) -> mmap.mmap:
-        """The shared mapping of the whole segment, made at first use. What keeps it alive is whoever refers to it."""
-        if self._map is None:
-            self._map = mmap.mmap(self.fd, self.size)
-        return self._map
+        """This process' mapping of it, shared; there is one at a time."""
+        return mapping(self.key, self.size, self.fd)
+
+    def lend(self) -> Owned:
+        """Return a new lease."""
+        lease = reopened(self.fd)
+        fcntl.flock(lease.fileno(), fcntl.LOCK_SH)
+        return lease
+
+    def is_free(self) -> bool:
+        """Return whether no lease is left, in any process."""
+        try:
+            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        fcntl.flock(self.fd, fcntl.LOCK_UN)
+        return True
 
 
 def _check_room(size: int) -> None:

@@ -8,26 +8,27 @@ them.
 import os
 import pickle
 import threading
-from collections.abc import Sequence
 from typing import Any
 
-from nbmp.pickling.parcel import OwnedFd, Span, unpack
+from nbmp.memory.descriptors import Owned
+from nbmp.pickling.parcel import unpack
 
 
 class _Arriving(threading.local):
-    fds: Sequence[OwnedFd] = ()
+    fds: list[Owned] = []  # noqa: RUF012  # never changed, replaced
 
 
 _arriving = _Arriving()
 
 
-def loads(content: bytes, content_span: Span | None, has_payload: bool, fds: Sequence[int]) -> Any:
-    """Return the object of a parcel. Owns `fds` from here on: each is kept by what was made of it, or closed.
+def loads(content: bytes | memoryview, owned: list[Owned]) -> Any:
+    """Return the object of a parcel; uses up the descriptors in `owned`.
 
-    Shared arrays are the sender's memory; large private buffers are mapped copy-on-write, so nothing is copied here.
+    Shared arrays are the sender's memory; large private buffers are mapped, so nothing is copied here.
     """
-    owned = [OwnedFd(fd) for fd in fds]
-    pickled, buffers = unpack(content, content_span, owned[-1].fd if has_payload else None)
+    pickled, buffers = unpack(content, owned)
+    if not owned and not buffers:
+        return pickle.loads(pickled)
     before, _arriving.fds = _arriving.fds, owned
     try:
         return pickle.loads(pickled, buffers=buffers)
@@ -35,14 +36,12 @@ def loads(content: bytes, content_span: Span | None, has_payload: bool, fds: Seq
         _arriving.fds = before
 
 
-def arriving_array(index: int, handle: tuple[Any, ...]) -> Any:
+def arriving_array(index: int, *place: Any) -> Any:
     """Return the shared array whose segment is descriptor `index`."""
-    from nbmp.memory.arrays import ArrayHandle, array_at
+    from nbmp.memory.arrays import array_at
     from nbmp.memory.segment import Segment
 
-    # Several arrays of one segment name the same descriptor, so each takes a duplicate; `array_at` drops it when the
-    # segment is mapped already.
-    return array_at(Segment(_duplicate(index)), ArrayHandle(*handle))
+    return array_at(Segment(_arriving.fds[index]), *place)
 
 
 class TravellingFd:
@@ -55,10 +54,23 @@ class TravellingFd:
         return arriving_fd, (self.index,)
 
 
+class OwnedFd:
+    """A descriptor that is closed with its owner, unless it was given away."""
+
+    def __init__(self, owned: Owned) -> None:
+        self._owned = owned
+
+    @property
+    def fd(self) -> int:
+        return self._owned.fileno()
+
+    def detach(self) -> int:
+        """Give the descriptor away: whoever called closes it. What the standard library's connections ask for."""
+        fd = os.dup(self._owned.fileno())
+        self._owned.close()
+        return fd
+
+
 def arriving_fd(index: int) -> OwnedFd:
-    """Return descriptor `index`, for whoever asks it to `detach()`: what the standard library's connections do."""
-    return OwnedFd(_duplicate(index))
-
-
-def _duplicate(index: int) -> int:
-    return os.dup(_arriving.fds[index].fd)
+    """Return descriptor `index`."""
+    return OwnedFd(_arriving.fds[index])

@@ -11,7 +11,6 @@ import contextlib
 import io
 import linecache
 import os
-import pickle
 import sys
 import types
 from collections import ChainMap
@@ -25,16 +24,16 @@ from cloudpickle import cloudpickle as cloud
 
 from nbmp.errors import CannotTravelError
 from nbmp.pickling import strangers
-from nbmp.pickling.arriving import TravellingFd, arriving_array
 from nbmp.pickling.diagnosis import find_culprit
-from nbmp.pickling.parcel import INLINE, OwnedFd, Parcel, pack
+from nbmp.pickling.luggage import Luggage
+from nbmp.pickling.parcel import Parcel, pack
 from nbmp.pickling.rebuilding import code_of_file, exception, main_class
 
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def dumps(obj: Any, *, name: str = "object", to_main: bool = False) -> Parcel:
-    """Return `obj` as a parcel.
+def dumps(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bool = False) -> Parcel:
+    """Return `obj` as a parcel; functions and classes of `__main__` by value.
 
     Parameters
     ----------
@@ -43,6 +42,8 @@ def dumps(obj: Any, *, name: str = "object", to_main: bool = False) -> Parcel:
     to_main : bool
         It goes back to the process that owns `__main__`: classes from there are looked up by name first, so that what
         arrives is an instance of the class that the user has, not of a copy.
+    recycled : bool
+        There is one receiver; see `nbmp.pickling.parcel`.
 
     Raises
     ------
@@ -50,24 +51,32 @@ def dumps(obj: Any, *, name: str = "object", to_main: bool = False) -> Parcel:
         When it, or something in it, cannot be pickled; names the place.
     """
     try:
-        return _Pickler.parcel(obj, to_main)
+        pickled, luggage = _dump(obj, to_main)
     except Exception as error:
         path, culprit = find_culprit(obj, name, lambda part: _can_leave(part, to_main))
         raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from error
+    return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled)
 
 
 def dumps_alone(obj: Any, *, to_main: bool = False) -> bytes | None:
     """Return `obj` as one string of bytes, however large; None when it cannot be pickled or needs descriptors."""
     try:
-        pickler, file = _Pickler.dump_to_bytes(obj, to_main, alone=True)
+        pickled, luggage = _dump(obj, to_main, alone=True)
     except Exception:
         return None
-    return None if pickler._keep else file.getvalue()
+    return None if luggage.owners else pickled
+
+
+def _dump(obj: Any, to_main: bool, *, alone: bool = False) -> tuple[bytes, Luggage]:
+    file, luggage = io.BytesIO(), Luggage()
+    with handing_out_descriptors(luggage):
+        _Pickler(file, luggage, to_main, alone).dump(obj)
+    return file.getvalue(), luggage
 
 
 def _can_leave(obj: Any, to_main: bool) -> bool:
     try:
-        _Pickler.parcel(obj, to_main)
+        _dump(obj, to_main)
     except Exception:
         return False
     return True
@@ -80,7 +89,7 @@ def _reason(error: Exception, culprit: Any) -> str:
 
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-    """One pickling. Collects the buffers and the descriptors that leave with the pickle."""
+    """One pickling by value."""
 
     dispatch_table: ClassVar[ChainMap[Any, Any]] = ChainMap(
         {types.CodeType: lambda code: _reduce_code(code)},
@@ -88,44 +97,16 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         cloudpickle.Pickler.dispatch_table,
     )
 
-    @classmethod
-    def parcel(cls, obj: Any, to_main: bool) -> Parcel:
-        pickler, file = cls.dump_to_bytes(obj, to_main)
-        return pack(file.getvalue(), pickler._buffers, pickler._keep)
-
-    @classmethod
-    def dump_to_bytes(cls, obj: Any, to_main: bool, *, alone: bool = False) -> tuple["_Pickler", io.BytesIO]:
-        """Return the pickler, which has what goes along, and the pickle; `alone`: with all buffers in the pickle."""
-        file = io.BytesIO()
-        pickler = cls(file, to_main, alone)
-        with pickler._passing_descriptors():
-            pickler.dump(obj)
-        return pickler, file
-
-    def __init__(self, file: io.BytesIO, to_main: bool, alone: bool) -> None:
-        super().__init__(file, protocol=5, buffer_callback=None if alone else self._stays_inline)
+    def __init__(self, file: io.BytesIO, luggage: Luggage, to_main: bool, alone: bool) -> None:
+        super().__init__(file, protocol=5, buffer_callback=None if alone else luggage.take_buffer)
         self._to_main = to_main
-        self._buffers: list[pickle.PickleBuffer] = []
-        self._keep: list[Any] = []  # owners of the descriptors that travel
-        self._indices: dict[Any, int] = {}
-        self._arrays = sys.modules.get("nbmp.memory.arrays")  # nobody has a shared array before it is imported
-
-    def _stays_inline(self, buffer: pickle.PickleBuffer) -> bool:
-        try:
-            small = buffer.raw().nbytes <= INLINE
-        except BufferError:
-            return True  # not contiguous
-        if not small:
-            self._buffers.append(buffer)
-        return small
+        self._numpy = sys.modules.get("numpy")
 
     def reducer_override(self, obj: Any) -> Any:
-        if self._arrays is not None and type(obj) is self._arrays.np.ndarray:
-            place = self._arrays.handle_of(obj)
-            if place is not None:
-                segment, handle = place
-                return arriving_array, (self._index(segment.key, segment), tuple(handle))
-            return NotImplemented
+        if self._numpy is not None and type(obj) is self._numpy.ndarray:
+            from nbmp.pickling.arrays import reduce_array
+
+            return reduce_array(obj)
         if self._to_main and isinstance(obj, type) and obj.__module__ == "__main__":
             return main_class, (obj.__qualname__, cloudpickle.dumps(obj))
         if isinstance(obj, BaseException) and isinstance(type(obj).__reduce__, types.MethodDescriptorType):
@@ -134,26 +115,16 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         stranger = strangers.reduce(obj)
         return super().reducer_override(obj) if stranger is None else stranger
 
-    def _index(self, key: Any, owner: Any) -> int:
-        if key not in self._indices:
-            self._indices[key] = len(self._keep)
-            self._keep.append(owner)
-        return self._indices[key]
 
-    @contextlib.contextmanager
-    def _passing_descriptors(self) -> Iterator[None]:
-        """Let the standard library's objects think that a child is spawned: they hand out descriptors only then."""
-        before = mp_context.get_spawning_popen()
-        mp_context.set_spawning_popen(self)  # it wants the names below
-        try:
-            yield
-        finally:
-            mp_context.set_spawning_popen(before)
-
-    def duplicate_for_child(self, fd: int) -> int:
-        return self._index(object(), OwnedFd(os.dup(fd)))
-
-    DupFd = TravellingFd
+@contextlib.contextmanager
+def handing_out_descriptors(luggage: Luggage) -> Iterator[None]:
+    """Let the standard library's objects think that a child is spawned: they hand out descriptors only then."""
+    before = mp_context.get_spawning_popen()
+    mp_context.set_spawning_popen(luggage)  # type: ignore[arg-type]  # it wants two names that `Luggage` has
+    try:
+        yield
+    finally:
+        mp_context.set_spawning_popen(before)
 
 
 def _reduce_code(code: types.CodeType) -> Reduced:

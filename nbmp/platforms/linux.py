@@ -8,6 +8,7 @@ import select
 import signal
 import sys
 import termios
+from functools import partial
 
 from nbmp.platforms.cgroups import cgroup_cpu_limit, cgroup_memory_left, cgroup_oom_kills
 from nbmp.platforms.processmap import mapped_libraries, opened_devices, thread_inside
@@ -23,19 +24,19 @@ def cpu_count() -> int:
     return max(1, min(cores, limit) if limit is not None else cores)
 
 
-def anonymous_file(name: str) -> int:
-    """Return a descriptor of a new memory file: close-on-exec, no name in any folder, gone with its last user."""
-    return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+anonymous_file = partial(os.memfd_create, flags=os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+"""`anonymous_file(name)` returns a descriptor of a new memory file: close-on-exec, nameless, gone with its last user.
 
+No Python function, for the reason given at `owner`.
+"""
 
-def owner(fd: int) -> select.epoll:
-    """Return an object that owns `fd`: has `fileno()` and `close()`, closes it at the latest when nothing refers to it.
+owner = select.epoll.fromfd
+"""`owner(fd)` returns an object that owns `fd`: has `fileno()` and `close()`, and closes it when nothing refers to it.
 
-    An object written in C that closes a descriptor, of whatever kind, without a word (a file or socket object warns).
-    Python code in a `__del__` would now and then swallow a KeyboardInterrupt: a press of the stop button that is
-    lost.
-    """
-    return select.epoll.fromfd(fd)
+An object written in C that closes a descriptor, of whatever kind, without a word (a file or socket object warns).
+Python code in a `__del__` would now and then swallow a KeyboardInterrupt: a press of the stop button that is lost. And
+itself no Python function: between making a descriptor and owning it there must be no place for one.
+"""
 
 
 def seal(fd: int, *, contents: bool = False) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import nbmp
-from nbmp.memory.arrays import _root_of
+from nbmp.memory.arrays import place_of
 from nbmp.memory.segment import Segment
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
@@ -46,16 +46,21 @@ def new() -> Any:
     return array
 
 
+def segment_of(array: Any) -> Segment:
+    """Return the segment that a shared array lies in."""
+    place = place_of(array)
+    assert place is not None
+    return place[0]
+
+
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_view_is_shared_and_keeps_the_memory(view: Callable[[Any], Any]) -> None:
     array = new()
     expected = np.array(view(np.arange(32, dtype="i4").reshape(4, 8)))
     part = view(array)
     assert nbmp.is_shared(part)
-    root = _root_of(part)
-    assert root is not None
-    fd = root.segment.fd
-    del array, root
+    fd = segment_of(part).fd
+    del array
     gc.collect()
     os.fstat(fd)
     assert np.array_equal(part, expected)
@@ -85,17 +90,14 @@ def test_copy_is_private() -> None:
 
 
 def test_size_is_sealed() -> None:
-    root = _root_of(new())
-    assert root is not None
+    segment = segment_of(new())
     for size in (0, 1, 10_000):
         with pytest.raises(PermissionError):
-            os.ftruncate(root.segment.fd, size)
+            os.ftruncate(segment.fd, size)
 
 
 def test_segment_is_closed_in_programs_that_are_executed() -> None:
-    root = _root_of(new())
-    assert root is not None
-    assert not os.get_inheritable(root.segment.fd)
+    assert not os.get_inheritable(segment_of(new()).fd)
 
 
 def test_segment_has_no_name_in_dev_shm() -> None:

@@ -17,8 +17,9 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 
+from nbmp.channels import Channel
 from nbmp.errors import StartError
-from nbmp.launching.channel import TASK, Channel
+from nbmp.launching.channel import TASK, plain
 from nbmp.launching.messages import Request
 from nbmp.launching.methods.fork import wait_readable
 from nbmp.launching.methods.spawn import interpreter, package_root
@@ -27,6 +28,7 @@ from nbmp.launching.private import Descriptor, in_forked_child, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
 from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES, as_set
 from nbmp.pickling.arriving import TravellingFd
+from nbmp.pickling.parcel import FdOwner
 
 ANSWER = struct.Struct("=q")
 START_SECONDS = 60.0
@@ -120,12 +122,12 @@ def _request(server: _Server, plan: Plan) -> Descriptor:
         register(pipe)
     status = Descriptor(write)
     ends = plan.ends
-    fds = [end.fileno() for end in (ends.channel, ends.lifeline, ends.stdout, ends.stderr, status)]
+    owners: list[FdOwner] = [ends.channel, ends.lifeline, ends.stdout, ends.stderr, status]
     # the server's libraries have one thread, whatever the variables say that the rank is to obey
     threads = as_set(plan.setup.environment) if plan.threads is None else plan.threads
-    request = Request(threads, *map(TravellingFd, range(len(fds))))
+    request = Request(threads, *map(TravellingFd, range(len(owners))))
     try:
-        server.channel.send_plain(TASK, request, [_Fd(fd) for fd in fds])
+        server.channel.send(plain(request, owners), TASK)
     except OSError as error:
         raise StartError(
             f"the fork server (pid {server.pid}) is gone: {error}; the next launch starts another"
@@ -134,13 +136,6 @@ def _request(server: _Server, plan: Plan) -> Descriptor:
         status.close()
         ends.close()
     return pipe
-
-
-class _Fd:
-    """Somebody else's descriptor, named for sending."""
-
-    def __init__(self, fd: int) -> None:
-        self.fd = fd
 
 
 class ServedLife(Ending):

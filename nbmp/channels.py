@@ -1,0 +1,220 @@
+"""A channel: whole messages with their descriptors, between two or more processes.
+
+    sender                                    receiver
+      dumps(obj) -> Parcel                      one of those that wait gets the message
+      send ── one packet, descriptors along ──> receive -> Message.read() -> obj
+
+A `SOCK_SEQPACKET` socket pair: a message is one packet, sent and received whole or not at all. So no lock is needed,
+and a process that is killed while it sends or receives can neither damage a message nor block the others. What does
+not fit a packet travels in the parcel's payload. More descriptors than a packet may carry go into a socket pair of
+their own first, one end of which is what the message carries.
+
+A receiver makes sure that it has room for a message's descriptors before it takes the message: otherwise the kernel
+delivers the message without them, and it would be lost.
+"""
+
+import array
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from nbmp.memory.descriptors import Owned, own_all
+from nbmp.memory.room import make_room
+from nbmp.pickling.arriving import loads
+from nbmp.pickling.parcel import Parcel, unpack
+
+PACKET = 80 * 1024
+"""Largest packet: inline content (64 kB), its header and the sizes of its buffers."""
+ROOM = 4 << 20
+"""Bytes asked for as a channel's buffer, so that a sender seldom waits."""
+FDS_PER_PACKET = 250  # the kernel's limit is 253 (SCM_MAX_FD)
+_BUNDLED = 0xFF
+"""In place of the number of descriptors: they are in a socket pair."""
+_ANCILLARY = socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3))
+_HEADS = tuple(bytes((kind, 0)) for kind in range(256))
+"""First bytes of a packet without descriptors."""
+
+# As plain numbers: an operation on the enumeration's members costs as much as a system call.
+_NOW = int(socket.MSG_DONTWAIT)
+_SEND = int(socket.MSG_NOSIGNAL)
+_SEND_NOW = _SEND | _NOW
+_PEEK = int(socket.MSG_PEEK)
+_PEEK_NOW = _PEEK | _NOW
+_RECEIVE = int(socket.MSG_CMSG_CLOEXEC)
+_RECEIVE_NOW = _RECEIVE | _NOW
+_CUT = int(socket.MSG_CTRUNC | socket.MSG_TRUNC)
+_RIGHTS = (int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS))
+
+
+class Message:
+    """A message that has arrived and is still pickled: reading it may run the user's code."""
+
+    __slots__ = ("_content", "_owned", "kind")
+
+    def __init__(self, kind: int, content: memoryview, owned: list[Owned]) -> None:
+        self.kind = kind
+        self._content = content
+        self._owned = owned
+
+    def read(self) -> Any:
+        """Return the object. Once only: the message's descriptors are used up."""
+        return loads(self._content, self._owned)
+
+    def bytes(self) -> memoryview:
+        """Return what was packed, unread. Once only."""
+        return memoryview(unpack(self._content, self._owned)[0])
+
+
+class Channel:
+    """One end. Any number of processes and threads may send and receive."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._interrupted: list[Received] = []
+        """Of the main thread: a message that was received when an interrupt came."""
+
+    @classmethod
+    def pair(cls) -> tuple["Channel", "Channel"]:
+        """Return two connected ends."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for sock in (ours, theirs):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, ROOM)  # as much of it as the system allows
+        return cls(ours), cls(theirs)
+
+    @classmethod
+    def of_fd(cls, fd: int) -> "Channel":
+        """Take over a descriptor."""
+        return cls(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fd))
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    @property
+    def fd(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __del__(self) -> None:
+        self._socket.close()  # without a word: an end is given up by dropping it
+
+    def shutdown(self, how: int) -> None:
+        """Give up one direction, for everybody who holds this end."""
+        self._socket.shutdown(how)
+
+    def send(self, parcel: Parcel, kind: int = 0, *, wait: bool = True) -> None:
+        """Send a parcel; `kind` (0 to 255) arrives with it.
+
+        Raises
+        ------
+        BlockingIOError
+            Without `wait`, when there is no room.
+        BrokenPipeError, ConnectionResetError
+            When nobody can receive any more.
+        """
+        flags = _SEND if wait else _SEND_NOW
+        if not parcel.owners:
+            self._socket.sendmsg((_HEADS[kind], parcel.content), (), flags)
+            return
+        fds = parcel.fds
+        with contextlib.ExitStack() as stack:
+            count = len(fds)
+            if count > FDS_PER_PACKET:
+                fds, count = [stack.enter_context(_bundle(fds)).fileno()], _BUNDLED
+            self._socket.sendmsg((bytes((kind, count)), parcel.content), [_rights(fds)], flags)
+
+    def receive(self, *, wait: bool = True) -> Message | None:
+        """Take the next message; None when nobody can send any more.
+
+        Raises
+        ------
+        BlockingIOError
+            Without `wait`, when nothing is there.
+        OSError
+            EMFILE when there is no room for the message's descriptors; it is still there then.
+        """
+        box: list[Received] = []
+        return self._message(box, wait)
+
+    def take(self, *, wait: bool = True) -> Any:
+        """Take the next message and return its object; EOFError when nobody can send any more. Otherwise as `receive`.
+
+        A KeyboardInterrupt loses nothing: what was received and not returned is returned by the next call.
+        """
+        box = self._interrupted if threading.current_thread() is threading.main_thread() else []
+        message = self._message(box, wait)
+        if message is None:
+            raise EOFError
+        try:
+            value = message.read()
+        except Exception:
+            box.clear()
+            raise
+        box.clear()
+        return value
+
+    def _message(self, box: "list[Received]", wait: bool) -> Message | None:
+        """Receive into `box` unless there is a message in it already."""
+        try:
+            if not box:
+                head = self._socket.recv(2, _PEEK if wait else _PEEK_NOW)
+                if not head:
+                    return None
+                if head[1]:
+                    make_room(1 if head[1] == _BUNDLED else head[1], self.fd)
+                # one call into C: what was received is in the box, whatever comes next
+                receive = self._socket.recvmsg
+                received = map(receive, (PACKET,), (_ANCILLARY,), (_RECEIVE if wait else _RECEIVE_NOW,))
+                box.extend(zip(received, map(list, ((),)), strict=True))
+        except ConnectionResetError:
+            return None
+        (data, rights, got, _), owned = box[0]
+        if rights and not owned:
+            own_all([fd for block in rights for fd in _numbers(block)], owned)
+        if not data:
+            return None
+        if got & _CUT:
+            box.clear()
+            raise OSError("descriptors of a message were lost: the limit of open files (ulimit -n) is reached")
+        return Message(data[0], memoryview(data)[2:], _unbundle(owned[0]) if data[1] == _BUNDLED else list(owned))
+
+
+Received = tuple[tuple[bytes, list[Any], int, Any], list[Owned]]
+"""What `recvmsg` returned, and the descriptors in it once they are owned."""
+
+
+def _rights(fds: Sequence[int]) -> tuple[int, int, "array.array[int]"]:
+    return *_RIGHTS, array.array("i", fds)
+
+
+def _numbers(block: tuple[int, int, bytes]) -> "array.array[int]":
+    numbers = array.array("i")
+    if block[:2] == _RIGHTS:
+        numbers.frombytes(block[2])
+    return numbers
+
+
+def _bundle(fds: Sequence[int]) -> socket.socket:
+    """Return a socket in which these descriptors wait."""
+    carrier, filler = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with filler:
+        for start in range(0, len(fds), FDS_PER_PACKET):
+            filler.sendmsg((b"-",), [_rights(fds[start : start + FDS_PER_PACKET])], socket.MSG_DONTWAIT)
+    return carrier
+
+
+def _unbundle(carrier: Owned) -> list[Owned]:
+    owned: list[Owned] = []
+    with socket.socket(fileno=os.dup(carrier.fileno())) as receiver:
+        while True:
+            make_room(FDS_PER_PACKET, receiver.fileno())
+            data, rights, got, _ = receiver.recvmsg(1, _ANCILLARY, _RECEIVE)
+            own_all([fd for block in rights for fd in _numbers(block)], owned)
+            if not data:
+                return owned
+            if got & _CUT:
+                raise OSError("descriptors of a message were lost: the limit of open files (ulimit -n) is reached")

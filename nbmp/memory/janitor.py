@@ -1,0 +1,62 @@
+"""A thread that lets go of what recycling keeps, once it lies idle: memory is back some seconds after the last array.
+
+It runs only while something is kept.
+"""
+
+import os
+import threading
+
+from nbmp.memory import mappings
+from nbmp.memory.recycler import forget as forget_segments
+from nbmp.memory.recycler import recycler
+from nbmp.memory.room import when_short
+
+IDLE_SECONDS = mappings.IDLE_SECONDS
+LOOK_SECONDS = 1.0
+
+_lock = threading.Lock()
+_thread: threading.Thread | None = None
+
+
+def look_after() -> None:
+    """See to it that what is kept now does not stay for ever."""
+    global _thread
+    if _thread is None:
+        with _lock:
+            if _thread is None:
+                _thread = threading.Thread(target=_clean, name="nbmp-janitor", daemon=True)
+                _thread.start()
+
+
+def trim() -> None:
+    """Give back all memory that is kept for reuse in this process."""
+    recycler.trim()
+    mappings.trim()
+    _waker.set()
+
+
+def _clean() -> None:
+    global _thread
+    while True:
+        _waker.wait(LOOK_SECONDS)
+        _waker.clear()
+        left = recycler.trim(IDLE_SECONDS) + mappings.trim(IDLE_SECONDS)
+        if not left:
+            with _lock:
+                if not recycler.segments() and not mappings.kept_bytes():
+                    _thread = None
+                    return
+
+
+_waker = threading.Event()
+
+
+def _forget() -> None:
+    global _lock, _thread
+    _lock, _thread = threading.Lock(), None
+    forget_segments()
+    mappings.forget()
+
+
+os.register_at_fork(after_in_child=_forget)
+when_short.append(trim)

@@ -1,0 +1,65 @@
+"""What a pickle leaves behind itself while it is made: large buffers, and descriptors that travel along."""
+
+import os
+import pickle
+from multiprocessing.context import get_spawning_popen
+from typing import Any
+
+from nbmp.memory.descriptors import made
+from nbmp.memory.segment import Segment
+from nbmp.pickling.arriving import TravellingFd
+from nbmp.pickling.parcel import FdOwner, Held
+
+
+class Luggage:
+    """Collected by one pickler.
+
+    It also stands in for what the standard library calls a popen object: while one is set, its connections, locks and
+    queues hand out their descriptors through it instead of a helper thread.
+    """
+
+    DupFd = TravellingFd
+
+    def __init__(self) -> None:
+        self.buffers: list[pickle.PickleBuffer] = []
+        self.owners: list[FdOwner] = []
+        self._indices: dict[Any, int] = {}
+
+    def take_buffer(self, buffer: pickle.PickleBuffer) -> bool:
+        """Take an out-of-band buffer; True (leave it in the pickle) for one that is not contiguous."""
+        try:
+            buffer.raw()
+        except BufferError:
+            return True
+        self.buffers.append(buffer)
+        return False
+
+    def index_of(self, key: Any, segment: Segment) -> int:
+        """Return the number of a segment among the descriptors."""
+        index = self._indices.get(key)
+        if index is None:
+            index = self._indices[key] = len(self.owners)
+            self.owners.append(segment)
+        return index
+
+    def duplicate_for_child(self, fd: int) -> int:
+        """Take a duplicate of somebody's descriptor; return its number."""
+        self.owners.append(Held(made(os.dup, fd)))
+        return len(self.owners) - 1
+
+
+def current_luggage(obj: object) -> Luggage:
+    """Return the luggage of the pickling that `obj` is part of.
+
+    Raises
+    ------
+    RuntimeError
+        When it is pickled by somebody else, who would not take its descriptors along.
+    """
+    luggage = get_spawning_popen()
+    if luggage is None:
+        raise RuntimeError(
+            f"a {type(obj).__name__} can be given to another process, as an argument or through a queue, but not "
+            "be pickled otherwise"
+        )
+    return luggage  # type: ignore[return-value]  # or the standard library's, which has the same two names

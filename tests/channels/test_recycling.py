@@ -1,0 +1,130 @@
+"""Segments of messages are used again, and are given back."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+from typing import Any
+
+import numpy as np
+
+import nbmp
+from nbmp.memory import mappings
+from nbmp.memory.recycler import recycler
+from tests.waiting import until
+
+INTERRUPTS = 14_000
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_a_message_uses_the_segment_of_one_that_was_dropped() -> None:
+    q = nbmp.Queue()
+    nbmp.trim()
+    made = recycler.made
+    for i in range(20):
+        q.put(np.full(500_000, i))
+        assert (q.get(timeout=5) == i).all()
+    assert recycler.made - made == 1
+
+
+def test_a_segment_is_not_used_again_while_any_view_of_it_lives() -> None:
+    q = nbmp.Queue()
+    q.put(np.arange(100_000))
+    kept = q.get(timeout=5)[::7].reshape(-1)[5:6]
+    for _ in range(10):
+        q.put(np.zeros(100_000, int))
+        q.get(timeout=5)
+    assert kept[0] == 35
+
+
+def test_a_forked_child_keeps_its_copy_while_the_parent_goes_on() -> None:
+    q = nbmp.Queue()
+    q.put(np.full(100_000, 7))
+    array = q.get(timeout=5)
+    go_read, go_write = os.pipe()
+    told_read, told_write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.read(go_read, 1)
+        os.write(told_write, b"7" if (array == 7).all() else b"x")
+        os._exit(0)
+    del array
+    for _ in range(10):
+        q.put(np.zeros(100_000, int))
+        q.get(timeout=5)
+    os.write(go_write, b"g")
+    assert os.read(told_read, 1) == b"7"
+    os.waitpid(pid, 0)
+    for fd in (go_read, go_write, told_read, told_write):
+        os.close(fd)
+
+
+def test_unread_messages_and_kept_arrays_hold_their_segments_and_nothing_is_left_afterwards() -> None:
+    nbmp.trim()
+    before = descriptors()
+    q = nbmp.Queue()
+    for i in range(50):
+        q.put(np.full(50_000, i))
+    kept = [q.get(timeout=5) for _ in range(25)]
+    assert all((array == i).all() for i, array in enumerate(kept))
+    del q, kept
+    gc.collect()
+    nbmp.trim()
+    assert until(lambda: descriptors() <= before, 5), (descriptors(), before)
+    assert not recycler.segments()
+    assert mappings.kept_bytes() == 0
+
+
+def test_idle_memory_is_given_back_by_itself() -> None:
+    q = nbmp.Queue()
+    q.put(np.zeros(500_000))
+    q.get(timeout=5)
+    assert recycler.segments()
+    assert until(lambda: not recycler.segments() and not mappings.kept_bytes(), 10)
+    assert until(lambda: not [t for t in threading.enumerate() if t.name == "nbmp-janitor"], 5)
+
+
+def test_interrupts_anywhere_in_put_and_get_lose_no_descriptor() -> None:
+    q = nbmp.Queue()
+    array = np.zeros(20_000)
+    q.put(array)
+    q.get(timeout=5)
+    nbmp.trim()
+    before = descriptors()
+    armed = [False]
+    raised = 0
+
+    def interrupt(*_: Any) -> None:
+        if armed[0]:
+            armed[0] = False
+            raise KeyboardInterrupt
+
+    def pass_to_and_fro() -> None:
+        armed[0] = True
+        while armed[0]:
+            q.put(array)
+            q.get(timeout=5)
+
+    earlier = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        for _ in range(INTERRUPTS):
+            try:
+                pass_to_and_fro()
+            except KeyboardInterrupt:
+                raised += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
+    assert raised > INTERRUPTS * 0.99  # one that falls into a callback of the interpreter's own is printed and lost
+    while not q.empty():
+        q.get(timeout=5)
+    gc.collect()
+    assert all(segment.is_free() for segment in recycler.segments())
+    nbmp.trim()
+    assert until(lambda: descriptors() <= before, 5), (descriptors(), before)
