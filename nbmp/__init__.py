@@ -4,7 +4,9 @@
     import nbmp as mp       and the functions below
 
     start       start_processes, spawn, launch, ProcessContext, SpawnContext, default_start_method
-    arrays      share_memory, zeros, ones, empty, full, is_shared
+    arrays      share_memory, zeros, ones, empty, full, is_shared, trim
+    channels    Queue, SimpleQueue, JoinableQueue, Pipe
+    pools       Pool, ProcessPoolExecutor
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitoring`
@@ -15,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from nbmp.errors import BrokenPoolError as BrokenPoolError
     from nbmp.errors import CannotTravelError as CannotTravelError
     from nbmp.errors import LaunchTimeoutError as LaunchTimeoutError
     from nbmp.errors import ProcessException as ProcessException
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
     from nbmp.errors import StartError as StartError
     from nbmp.errors import StdinError as StdinError
     from nbmp.errors import UnsupportedPlatformError as UnsupportedPlatformError
+    from nbmp.errors import WorkerExitedError as WorkerExitedError
+    from nbmp.executor import ProcessPoolExecutor as ProcessPoolExecutor
     from nbmp.launching.context import ProcessContext as ProcessContext
     from nbmp.launching.context import SpawnContext as SpawnContext
     from nbmp.launching.default_method import default_start_method as default_start_method
@@ -36,25 +41,41 @@ if TYPE_CHECKING:
     from nbmp.memory.arrays import ones as ones
     from nbmp.memory.arrays import share_memory as share_memory
     from nbmp.memory.arrays import zeros as zeros
+    from nbmp.memory.janitor import trim as trim
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
+    from nbmp.pipe import Connection as Connection
+    from nbmp.pipe import Pipe as Pipe
     from nbmp.platforms import cpu_count as cpu_count
+    from nbmp.pool import Pool as Pool
+    from nbmp.queue import JoinableQueue as JoinableQueue
+    from nbmp.queue import Queue as Queue
+    from nbmp.queue import SimpleQueue as SimpleQueue
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BrokenPoolError": "nbmp.errors",
     "CannotTravelError": "nbmp.errors",
+    "Connection": "nbmp.pipe",
+    "JoinableQueue": "nbmp.queue",
     "LaunchTimeoutError": "nbmp.errors",
+    "Pipe": "nbmp.pipe",
+    "Pool": "nbmp.pool",
     "ProcessContext": "nbmp.launching.context",
     "ProcessException": "nbmp.errors",
     "ProcessExitedException": "nbmp.errors",
+    "ProcessPoolExecutor": "nbmp.executor",
     "ProcessRaisedException": "nbmp.errors",
+    "Queue": "nbmp.queue",
     "SharedMemoryError": "nbmp.errors",
+    "SimpleQueue": "nbmp.queue",
     "SpawnContext": "nbmp.launching.context",
     "StartError": "nbmp.errors",
     "StdinError": "nbmp.errors",
     "TimeoutError": "multiprocessing",
     "UnsupportedPlatformError": "nbmp.errors",
+    "WorkerExitedError": "nbmp.errors",
     "cpu_count": "nbmp.platforms",
     "default_start_method": "nbmp.launching.default_method",
     "empty": "nbmp.memory.arrays",
@@ -66,6 +87,7 @@ _HOMES = {
     "share_memory": "nbmp.memory.arrays",
     "spawn": "nbmp.launching.start",
     "start_processes": "nbmp.launching.start",
+    "trim": "nbmp.memory.janitor",
     "unload_ipython_extension": "nbmp.notebook.extension",
     "zeros": "nbmp.memory.arrays",
 }

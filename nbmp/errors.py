@@ -4,6 +4,7 @@
      ├─ ProcessException                a rank failed
      │   ├─ ProcessRaisedException      its function raised; `__cause__` is the original when it could travel
      │   └─ ProcessExitedException      it ended without an outcome: exit code or signal
+     │       └─ WorkerExitedError       the worker of a pool, in the middle of a task
      ├─ TypeError, PicklingError
      │   └─ CannotTravelError           something cannot be sent to a rank; `path` says what
      ├─ MemoryError
@@ -11,6 +12,7 @@
      ├─ TimeoutError (multiprocessing's)
      │   └─ LaunchTimeoutError          ranks were stopped because their time was up
      └─ RuntimeError
+         ├─ BrokenPoolError             the workers of a pool cannot begin their work (a BrokenExecutor)
          ├─ StartError                  a rank could not be started
          ├─ StdinError                  a rank asked for keyboard input
          └─ UnsupportedPlatformError    not on this operating system
@@ -20,6 +22,7 @@ All of them survive pickling.
 """
 
 import multiprocessing
+from concurrent.futures import BrokenExecutor
 from pickle import PicklingError
 from typing import Any
 
@@ -83,6 +86,17 @@ class ProcessExitedException(ProcessException):
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = (self.msg, self.error_index, self.error_pid, self.exit_code, self.signal_name)
         return type(self), arguments, self.__dict__
+
+
+class WorkerExitedError(ProcessExitedException):
+    """A pool's worker ended in the middle of a task, which is lost; the pool has another worker and goes on.
+
+    `error_index` is the number of the worker, counted from 0 by the pool; 0 is also a possible `exit_code`.
+    """
+
+
+class BrokenPoolError(BrokenExecutor):
+    """The workers of a pool cannot begin their work: the message says why. Make another pool."""
 
 
 class CannotTravelError(TypeError, PicklingError):

@@ -23,7 +23,9 @@ class NotebookFrontend:
         self._shell = shell
         self._watched = threading.Event()
 
-    def sink(self) -> Sink:
+    def sink(self, *, watched: bool = True) -> Sink:
+        if not watched:
+            self._watched.set()
         return output.sink_here(self._shell, self._watched)
 
     def watch(self, context: "ProcessContext") -> None:

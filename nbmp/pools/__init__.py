@@ -1,0 +1,1 @@
+"""Worker processes and the tasks they are given: what `nbmp.pool` and `nbmp.executor` have in common."""

@@ -1,0 +1,274 @@
+"""What is waited for: the results of one call to a pool, with `multiprocessing`'s names and meanings.
+
+The pool's thread sets them and calls the callbacks; whoever calls `get` waits on a condition. An interrupt while a
+result is waited for stops the tasks of that call: their workers are killed and replaced, and the pool goes on.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from multiprocessing import TimeoutError
+from typing import Any
+
+from nbmp.errors import WorkerExitedError
+from nbmp.pools.workers import Workers
+
+Callback = Callable[[Any], object]
+
+
+class _Waited:
+    """Has tasks, and something that waits for them."""
+
+    def __init__(self, workers: Workers, owner: object) -> None:
+        self._workers = workers
+        self._owner: object = owner
+        """The pool: it is not let go while this is under way."""
+        self._changed = threading.Condition()
+        self._over = False
+        self._unfinished = 0
+
+    def begin(self, index: int) -> bool:
+        return not self._over
+
+    def submitting(self) -> None:
+        """One task more is on its way."""
+        with self._changed:
+            self._unfinished += 1
+
+    def wait_for_room(self, most: int) -> bool:
+        """Once `most` tasks are unfinished, wait until half of them are done; return whether more are wanted."""
+        if self._unfinished >= most:
+            with self._changed:
+                self._changed.wait_for(lambda: self._over or self._unfinished <= most // 2)
+        return not self._over
+
+    def stop(self, reason: str) -> None:
+        """Stop all tasks of this call."""
+        error = CancelledError(f"the tasks of this call were stopped by {reason}")
+        self._end_with(error)
+        self._workers.stop(self, error)  # type: ignore[arg-type]  # its subclasses are jobs
+
+    def _end_with(self, error: BaseException) -> None:
+        raise NotImplementedError
+
+    def _wait(self, condition: Callable[[], bool], timeout: float | None) -> bool:
+        self._workers.assert_own()
+        if self._workers.is_here() and not condition():
+            raise RuntimeError("a callback cannot wait for a result: it would wait for itself")
+        with self._changed:
+            return self._changed.wait_for(condition, timeout)
+
+
+class AsyncResult(_Waited):
+    """The result of `apply_async`, `map_async` or `starmap_async`."""
+
+    def __init__(
+        self, workers: Workers, owner: object, callback: Callback | None = None, error_callback: Callback | None = None
+    ) -> None:
+        super().__init__(workers, owner)
+        self._callback = callback
+        self._error_callback = error_callback
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def ready(self) -> bool:
+        """Return whether the call is done."""
+        return self._over
+
+    def successful(self) -> bool:
+        """Return whether it is done without an error; ValueError while it is not done."""
+        if not self.ready():
+            raise ValueError(f"{self!r} not ready")
+        return self._error is None
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until it is done, at most `timeout` seconds."""
+        self._wait(self.ready, timeout)
+
+    def get(self, timeout: float | None = None) -> Any:
+        """Return the result.
+
+        Raises
+        ------
+        TimeoutError
+            multiprocessing's, when it is not there after `timeout` seconds.
+        KeyboardInterrupt
+            When interrupted; the tasks of this call have been stopped, and the pool goes on.
+        WorkerExitedError
+            When the worker of a task was killed or has left.
+        Exception
+            What a task raised, with the worker's traceback as `__cause__`; a `ProcessRaisedException` when the
+            exception cannot travel.
+        """
+        try:
+            self.wait(timeout)
+        except KeyboardInterrupt:
+            if not self.ready():
+                self.stop("an interrupt")
+            raise
+        if not self.ready():
+            raise TimeoutError
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+        return self._value
+
+    def done(self, index: int, value: Any) -> None:
+        self._unfinished -= 1
+        self._set(value, None)
+
+    def failed(self, index: int, error: BaseException) -> None:
+        self._unfinished -= 1
+        self._set(None, error)
+
+    def _end_with(self, error: BaseException) -> None:
+        self._set(None, error)
+
+    def _set(self, value: Any, error: BaseException | None) -> None:
+        with self._changed:
+            if self._over:
+                return
+            self._value, self._error = value, error
+            self._over = True
+            self._changed.notify_all()
+        callback = self._callback if error is None else self._error_callback
+        self._callback = self._error_callback = None
+        try:
+            if callback is not None:
+                callback(value if error is None else error)
+        finally:
+            self._owner = None
+
+
+class MapResult(AsyncResult):
+    """The result of many tasks, in order.
+
+    It is done when all tasks are, as in `multiprocessing`; its error is that of the task that failed first. A worker
+    that dies ends it at once: the tasks that have not begun are dropped.
+    """
+
+    def __init__(
+        self, workers: Workers, owner: object, callback: Callback | None = None, error_callback: Callback | None = None
+    ) -> None:
+        super().__init__(workers, owner, callback, error_callback)
+        self._parts: dict[int, list[Any]] = {}
+        self._first: BaseException | None = None
+        self._complete = False
+
+    def complete(self) -> None:
+        """All tasks are submitted."""
+        with self._changed:
+            self._complete = True
+        self._look()
+
+    def done(self, index: int, value: Any) -> None:
+        with self._changed:
+            self._parts[index] = value
+            self._unfinished -= 1
+            self._changed.notify_all()
+        self._look()
+
+    def failed(self, index: int, error: BaseException) -> None:
+        with self._changed:
+            self._first = self._first or error
+            self._unfinished -= 1
+            self._changed.notify_all()
+        if isinstance(error, WorkerExitedError):
+            self._end_with(error)
+            self._workers.drop(self)
+        self._look()
+
+    def _look(self) -> None:
+        with self._changed:
+            if self._over or not self._complete or self._unfinished:
+                return
+            value = [item for index in sorted(self._parts) for item in self._parts[index]]
+            self._parts = {}
+        self._set(None if self._first else value, self._first)
+
+
+class Results(_Waited):
+    """An iterator over the results of `imap`, in order, or of `imap_unordered`, as they come.
+
+    A task that failed raises its error in its turn; what comes after it is still there. `next(timeout)` raises
+    multiprocessing's TimeoutError when the next one is not there in time.
+    """
+
+    def __init__(self, workers: Workers, owner: object, *, ordered: bool) -> None:
+        super().__init__(workers, owner)
+        self._ordered = ordered
+        self._outcomes: deque[tuple[Any, BaseException | None]] = deque()
+        self._early: dict[int, list[tuple[Any, BaseException | None]]] = {}
+        self._next_index = 0
+        self._complete = False
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return self.next()
+
+    def next(self, timeout: float | None = None) -> Any:
+        """Return the next result."""
+        try:
+            there = self._wait(lambda: bool(self._outcomes) or self._exhausted(), timeout)
+        except KeyboardInterrupt:
+            self.stop("an interrupt")
+            raise
+        if not there:
+            raise TimeoutError
+        with self._changed:
+            if not self._outcomes:
+                self._owner = None
+                raise StopIteration
+            value, error = self._outcomes.popleft()
+        if error is not None:
+            raise error.with_traceback(None)
+        return value
+
+    def complete(self, error: BaseException | None = None) -> None:
+        """All tasks are submitted; or the rest of them is not, because of an error."""
+        with self._changed:
+            self._complete = True
+            if error is not None:
+                self._early.setdefault(1 << 62, []).append((None, error))
+                self._arrange()
+            self._changed.notify_all()
+
+    def done(self, index: int, value: Any) -> None:
+        self._arrived(index, [(item, None) for item in value])
+
+    def failed(self, index: int, error: BaseException) -> None:
+        self._arrived(index, [(None, error)])
+
+    def _end_with(self, error: BaseException) -> None:
+        with self._changed:
+            self._over = self._complete = True
+            self._unfinished = 0
+            self._owner = None
+            self._early.clear()
+            self._changed.notify_all()
+
+    def _exhausted(self) -> bool:
+        return self._over or (self._complete and not self._unfinished)
+
+    def _arrived(self, index: int, outcomes: list[tuple[Any, BaseException | None]]) -> None:
+        with self._changed:
+            if self._over:
+                return
+            self._unfinished -= 1
+            self._early[index] = outcomes
+            self._arrange()
+            self._changed.notify_all()
+
+    def _arrange(self) -> None:
+        if not self._ordered:
+            for outcomes in self._early.values():
+                self._outcomes.extend(outcomes)
+            self._early.clear()
+        while self._next_index in self._early:
+            self._outcomes.extend(self._early.pop(self._next_index))
+            self._next_index += 1
+        if self._complete and not self._unfinished:
+            for index in sorted(self._early):
+                self._outcomes.extend(self._early.pop(index))

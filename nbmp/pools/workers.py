@@ -1,0 +1,409 @@
+"""The workers of one pool and the thread that gives them their tasks.
+
+    any thread                      the pool's thread                          worker
+      submit, stop, close, ...  ──>   waiting tasks                              one task runs, one may wait
+      (a request and a wake-up)       gives each worker one, then a second  ──>
+                                      outcomes: `Job.done`, `Job.failed`    <──
+      supervisor of a worker
+        "it has ended"          ──>   what it had begun fails, the rest goes
+                                      to others; another worker is started
+
+All state belongs to the thread, so there is no lock to be lost; other threads read a few flags. Every worker has
+channels of its own, so a worker that dies can block nobody.
+
+A second task is given ahead so that a worker need not wait for this process between two tasks. It must not wait behind
+a long one while others are free, or behind one that waits for it: so it is taken back, when another worker has nothing
+to do, or when it has waited for `PATIENCE` and another worker has room.
+"""
+
+import contextlib
+import logging
+import os
+import selectors
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from nbmp.channels import Message
+from nbmp.errors import BrokenPoolError
+from nbmp.launching.frontends import Frontend
+from nbmp.launching.private import Descriptor, making
+from nbmp.memory.janitor import look_after
+from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
+from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
+from nbmp.pools.starting import Recipe
+from nbmp.pools.tasks import Job, Task
+from nbmp.pools.worker import Worker
+
+AHEAD = 2
+"""Tasks that a worker may have: one runs, one waits."""
+PATIENCE = 0.02
+"""Seconds after which a task that was given ahead goes to any other worker with room."""
+LOOK_SECONDS = 0.1
+"""How often is looked whether a worker that has to end has ended, or whether there is room again."""
+FAILED_STARTS = 2
+"""After so many workers in a row have ended before they were ready, the pool is broken."""
+
+_log = logging.getLogger("nbmp")
+
+
+class Workers:
+    """The workers, followed by a thread of this object's until all have ended.
+
+    Attributes
+    ----------
+    started : int
+        How many workers there were so far.
+    broken : BrokenPoolError or None
+        Why nothing can be submitted any more.
+    closed : bool
+        Whether `close` or `terminate` was called.
+    finished : threading.Event
+        Set when the last worker has ended.
+    """
+
+    def __init__(self, recipe: Recipe, frontend: Frontend, tasks_per_worker: int | None) -> None:
+        self._thread = threading.Thread(target=self._run, name="nbmp-pool", daemon=True)
+        self.owner = os.getpid()
+        self.started = 0
+        self.broken: BrokenPoolError | None = None
+        self.closed = False
+        self.finished = threading.Event()
+        self._recipe = recipe
+        self._frontend = frontend
+        self._tasks_per_worker = tasks_per_worker
+        self._terminated = False
+        self._failed_starts = 0
+        self._submitted = 0
+        self._waiting: deque[Task] = deque()
+        self._workers: list[Worker] = []
+        self._feeds = 0
+        self._requests: deque[Callable[[], None]] = deque()
+        with making() as register:
+            self._wake_up = Descriptor(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+            register(self._wake_up)
+            self._selector = selectors.DefaultSelector()
+            register(self._selector)
+        self._selector.register(self._wake_up, selectors.EVENT_READ, self._woken)
+        try:
+            for slot in range(recipe.processes):
+                self._start_worker(slot)
+        except BaseException:
+            self._abandon()
+            raise
+
+    # -- called from any thread --------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Wait until the last worker has ended."""
+        self._thread.join()
+
+    def is_here(self) -> bool:
+        """Return whether this is the pool's thread: in a callback."""
+        return threading.current_thread() is self._thread
+
+    @property
+    def processes(self) -> int:
+        return self._recipe.processes
+
+    @property
+    def frontend(self) -> Frontend:
+        return self._frontend
+
+    def pids(self) -> list[int]:
+        """Return the process ids of the workers that run."""
+        return [worker.record.pid for worker in list(self._workers) if worker.record.pid is not None]
+
+    def submit(self, task: Task) -> None:
+        """Have a task done; its job is told."""
+        self._request(lambda: self._take_in(task))
+        look_after()
+
+    def fail(self, job: Job, index: int, error: BaseException) -> None:
+        """Have a job told, by the pool's thread, that a task of it could not be submitted."""
+        self._request(lambda: _tell(job.failed, index, error))
+
+    def stop(self, job: Job, error: BaseException) -> None:
+        """Fail all tasks of a job: those that wait are dropped, the workers of those that run are replaced."""
+        self._request(lambda: self._stop(job, error))
+
+    def drop(self, job: Job) -> None:
+        """Forget the tasks of a job that wait; those that run go on."""
+        self._request(lambda: self._drop(job))
+
+    def renew(self) -> None:
+        """Replace every worker, as soon as it has done what it has."""
+        self._request(self._renew)
+
+    def feed(self, change: int) -> None:
+        """Say that a call that still submits tasks has begun (1) or ended (-1): until then `close` waits for it."""
+        self._request(lambda: self._count_feed(change))
+
+    def close(self) -> None:
+        """Take no further tasks; the workers end when all are done."""
+        self.closed = True
+        self._request(lambda: None)
+
+    def terminate(self) -> None:
+        """End all workers now and fail all tasks. Returns at once."""
+        self.closed = True
+        self._request(self._terminate)
+
+    def _request(self, request: Callable[[], None]) -> None:
+        self.assert_own()
+        self._requests.append(request)
+        with contextlib.suppress(OSError, BlockingIOError):
+            if not self.finished.is_set():
+                os.eventfd_write(self._wake_up.fileno(), 1)
+        if self.finished.is_set():
+            self._do_requests()
+
+    def assert_own(self) -> None:
+        """Raise in a forked child: the pool there is a copy without workers."""
+        if os.getpid() != self.owner:
+            raise RuntimeError(f"this pool belongs to process {self.owner}, which forked this one: make a pool here")
+
+    # -- the thread ---------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._is_over():
+                for key, _ in self._selector.select(self._pause()):
+                    key.data()
+                self._do_requests()
+                now = time.monotonic()
+                for worker in self._workers:
+                    worker.look(now)
+                self._give_out(now)
+                self._let_go()
+        except BaseException as error:
+            _log.exception("a pool has failed")
+            self._break(start_error(error))
+            self._abandon()
+        finally:
+            self.closed = True
+            self.finished.set()
+            self._do_requests()
+            self._selector.close()
+            self._wake_up.close()
+
+    def _is_over(self) -> bool:
+        return self.closed and not self._workers and not self._has_work()
+
+    def _has_work(self) -> bool:
+        return bool(self._waiting or self._requests or (self._feeds and not self._terminated and not self.broken))
+
+    def _pause(self) -> float | None:
+        busy = self._waiting or any(worker.leaving for worker in self._workers)
+        return LOOK_SECONDS if busy else None
+
+    def _woken(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._wake_up.fileno())
+
+    def _do_requests(self) -> None:
+        while self._requests:
+            try:
+                request = self._requests.popleft()
+            except IndexError:  # another thread does them too, after the end
+                return
+            request()
+
+    def _count_feed(self, change: int) -> None:
+        self._feeds += change
+
+    def _take_in(self, task: Task) -> None:
+        if self.broken is not None or self._terminated or self.finished.is_set():
+            _tell(task.job.failed, task.index, self.broken or _terminated())
+            return
+        self._submitted += 1
+        task.number = self._submitted
+        self._waiting.append(task)
+
+    # giving out
+
+    def _give_out(self, now: float) -> None:
+        for room in range(1, AHEAD + 1):
+            for worker in self._workers:
+                if worker.ready and not worker.leaving and len(worker.tasks) < room:
+                    self._give_one(worker, now)
+
+    def _give_one(self, worker: Worker, now: float) -> None:
+        self._take_back_for(worker, now)
+        while self._waiting:
+            task = self._waiting.popleft()
+            if task.sent_as < 0 and not _wanted(task):
+                continue
+            if not worker.give(task):
+                self._waiting.appendleft(task)
+                return
+            if self._tasks_per_worker is not None and worker.given >= self._tasks_per_worker:
+                worker.leave()
+            return
+
+    def _take_back_for(self, worker: Worker, now: float) -> None:
+        """Put a task that waits behind another one back in front, if `worker` would begin it sooner."""
+        for other in self._workers:
+            if other is not worker and len(other.tasks) >= AHEAD and not other.leaving:
+                if worker.tasks and now - other.tasks[-1].given_at < PATIENCE:
+                    continue
+                if worker.tasks and not self._waiting:
+                    continue  # from behind one to behind another
+                task = other.take_back()
+                if task is not None:
+                    self._waiting.appendleft(task)
+                    return
+
+    def _put_all_back(self, worker: Worker) -> None:
+        while (task := worker.take_back()) is not None:
+            self._waiting.append(task)
+        self._waiting = deque(sorted(self._waiting, key=lambda task: task.number))
+
+    # workers
+
+    def _start_worker(self, slot: int) -> None:
+        serial, self.started = self.started, self.started + 1
+        worker = Worker(self._recipe, slot, serial, lambda ended: self._requests_end(ended))
+        self._workers.append(worker)
+        self._selector.register(worker.channel, selectors.EVENT_READ, lambda: self._listen(worker))
+
+    def _requests_end(self, worker: Worker) -> None:
+        if os.getpid() == self.owner:
+            self._request(lambda: self._ended(worker))
+
+    def _listen(self, worker: Worker) -> bool:
+        """Take one message of a worker; False when there is none."""
+        try:
+            message = worker.channel.receive(wait=False)
+        except OSError:
+            return False
+        if message is None:
+            return False
+        if message.kind == READY:
+            worker.ready = True
+            self._failed_starts = 0
+        elif message.kind == BROKEN:
+            self._break(initializer_error(message.read()))
+        else:
+            self._take_outcome(worker, message)
+        return True
+
+    def _take_outcome(self, worker: Worker, message: Message) -> None:
+        if not worker.tasks:  # it was given up meanwhile
+            message.bytes()
+            return
+        task = worker.tasks.popleft()
+        if not worker.leaving:  # the next one before the user's code (unpickling, callbacks) is run here
+            self._give_out(time.monotonic())
+        try:
+            outcome = message.read()
+        except BaseException as error:
+            error.add_note("It was raised while a result of a pool's task was unpickled.")
+            _tell(task.job.failed, task.index, error if isinstance(error, Exception) else start_error(error))
+            return
+        if message.kind == RETURNED:
+            _tell(task.job.done, task.index, outcome)
+        elif message.kind == RAISED:
+            _tell(task.job.failed, task.index, task_error(outcome, worker.slot, worker.record.pid, self._frontend))
+
+    def _ended(self, worker: Worker) -> None:
+        if worker not in self._workers:
+            return
+        while self._listen(worker):
+            pass
+        self._put_all_back(worker)
+        self._workers.remove(worker)
+        self._selector.unregister(worker.channel)
+        begun = list(worker.tasks)
+        worker.tasks.clear()
+        worker.close()
+        for task in begun:
+            _tell(task.job.failed, task.index, exit_error(worker.record, worker.slot))
+        if not worker.ready and not worker.record.stopping:
+            self._failed_starts += 1
+            if self._failed_starts >= FAILED_STARTS and self.broken is None:
+                self._break(start_error(exit_error(worker.record, worker.slot, "before it was ready")))
+        self._replace(worker.slot)
+
+    def _replace(self, slot: int) -> None:
+        if self.broken is not None or self._terminated or (self.closed and not self._has_work()):
+            return
+        try:
+            self._start_worker(slot)
+        except Exception as error:
+            self._break(start_error(error))
+
+    def _let_go(self) -> None:
+        """After `close`, have workers end for whom there is nothing left to do."""
+        if self.closed and not self._has_work():
+            for worker in self._workers:
+                if not worker.tasks and not worker.leaving:
+                    worker.leave()
+
+    def _renew(self) -> None:
+        for worker in self._workers:
+            self._put_all_back(worker)
+            worker.leave()
+
+    # ends
+
+    def _drop(self, job: Job) -> None:
+        self._waiting = deque(task for task in self._waiting if task.job is not job)
+
+    def _stop(self, job: Job, error: BaseException) -> None:
+        for worker in self._workers:
+            self._put_all_back(worker)
+            while self._listen(worker):
+                pass
+            if worker.tasks and worker.tasks[0].job is job:
+                worker.stop()
+        for task in [task for task in self._waiting if task.job is job]:
+            _tell(job.failed, task.index, error)
+        self._drop(job)
+
+    def _terminate(self) -> None:
+        self._terminated = True
+        self._end_all(_terminated())
+
+    def _break(self, error: BrokenPoolError) -> None:
+        if self.broken is None:
+            self.broken = error
+            self._end_all(error)
+
+    def _end_all(self, error: BaseException) -> None:
+        lost = [task for worker in self._workers for task in worker.tasks] + list(self._waiting)
+        self._waiting.clear()
+        for worker in self._workers:
+            worker.tasks.clear()
+            worker.stop()
+        for task in lost:
+            _tell(task.job.failed, task.index, error)
+
+    def _abandon(self) -> None:
+        for worker in self._workers:
+            worker.context.stop(0, reason="the failure of its pool")
+            worker.close()
+        self._workers.clear()
+
+
+def _terminated() -> RuntimeError:
+    return RuntimeError("the pool was terminated before this task was done")
+
+
+def _wanted(task: Task) -> bool:
+    return bool(_tell(task.job.begin, task.index))
+
+
+def _tell(method: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a method of a job. Whatever it raises, the pool goes on."""
+    try:
+        return method(*arguments)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
