@@ -12,7 +12,7 @@
      ├─ TimeoutError (multiprocessing's)
      │   └─ LaunchTimeoutError          ranks were stopped because their time was up
      └─ RuntimeError
-         ├─ BrokenPoolError             the workers of a pool cannot begin their work (a BrokenExecutor)
+         ├─ BrokenPoolError             the workers of a pool cannot begin their work
          ├─ StartError                  a rank could not be started
          ├─ StdinError                  a rank asked for keyboard input
          └─ UnsupportedPlatformError    not on this operating system
@@ -22,7 +22,6 @@ All of them survive pickling.
 """
 
 import multiprocessing
-from concurrent.futures import BrokenExecutor
 from pickle import PicklingError
 from typing import Any
 
@@ -95,7 +94,7 @@ class WorkerExitedError(ProcessExitedException):
     """
 
 
-class BrokenPoolError(BrokenExecutor):
+class BrokenPoolError(RuntimeError):
     """The workers of a pool cannot begin their work: the message says why. Make another pool."""
 
 
