@@ -1,0 +1,100 @@
+"""The sending side of a queue: at once while there is room, by a thread when there is not, in order.
+
+caller's thread    sends, or appends to the backlog when something waits there already
+nbmp-feeder        sends the backlog and ends when it is empty; waited for at a normal exit
+"""
+
+import errno
+import os
+import threading
+import time
+from collections import deque
+from multiprocessing.util import Finalize
+from weakref import WeakSet
+
+from nbmp.channels import Channel
+from nbmp.pickling.parcel import Parcel
+
+FULL_SECONDS = 0.001
+"""Between two attempts to send while the kernel has too many descriptors under way (a limit for each user)."""
+
+
+class Feeder:
+    """Sends in order: at once while there is room, by a thread when there is not."""
+
+    def __init__(self, writer: Channel) -> None:
+        self._writer = writer
+        self._backlog: deque[Parcel] = deque()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._may_lose = False
+        self._at_exit: Finalize | None = None
+        _feeders.add(self)
+
+    def send(self, parcel: Parcel) -> None:
+        with self._lock:
+            if not self._backlog and self._try(parcel):
+                return
+            self._backlog.append(parcel)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._feed, name="nbmp-feeder", daemon=True)
+                if not self._may_lose:
+                    self._at_exit = Finalize(None, self.join, exitpriority=-5)
+                self._thread.start()
+
+    def join(self) -> None:
+        """Wait until all is sent."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def cancel_join(self) -> None:
+        """Do not wait at exit until all is sent."""
+        self._may_lose = True
+        if self._at_exit is not None:
+            self._at_exit.cancel()
+
+    def _try(self, parcel: Parcel) -> bool:
+        try:
+            self._writer.send(parcel, wait=False)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno != errno.ETOOMANYREFS:
+                raise
+            return False
+        return True
+
+    def _feed(self) -> None:
+        while True:
+            with self._lock:
+                if not self._backlog:
+                    self._thread = None
+                    if self._at_exit is not None:
+                        self._at_exit.cancel()
+                    return
+                parcel = self._backlog[0]
+            try:
+                self._writer.send(parcel)
+            except OSError as error:
+                if error.errno == errno.ETOOMANYREFS:  # wait for the receivers
+                    time.sleep(FULL_SECONDS)
+                    continue
+                return  # nobody can receive any more
+            with self._lock:
+                self._backlog.popleft()
+
+    def _forget(self) -> None:
+        """In a forked child: what the parent has not sent is the parent's."""
+        self._backlog, self._lock, self._thread, self._at_exit = deque(), threading.Lock(), None, None
+
+
+_feeders: "WeakSet[Feeder]" = WeakSet()
+
+
+def _forget_all() -> None:
+    for feeder in list(_feeders):
+        feeder._forget()
+
+
+os.register_at_fork(after_in_child=_forget_all)
