@@ -158,6 +158,7 @@ def _start(
     """Start ranks and wait for them; an interrupt in between, however it falls, leaves none behind."""
     _refuse_while_imported()
     arguments, nprocs = _checked(fn, args, nprocs, threads)
+    _check_env(env)
     choice = choose(start_method)
     frontend = current()
     sink = frontend.sink()
@@ -211,7 +212,7 @@ def _refuse_while_imported() -> None:
         )
 
 
-def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[tuple[Any, ...], int]:
+def _checked(fn: Any, args: Any, nprocs: Any, threads: Any) -> tuple[tuple[Any, ...], int]:
     """Return the arguments as a tuple, and `nprocs` as Python's int: it may be one of NumPy's."""
     if not callable(fn):
         raise TypeError(f"fn must be callable, not {type(fn).__name__}")
@@ -220,6 +221,8 @@ def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[tupl
     count = index(nprocs)
     if count < 0:
         raise ValueError(f"nprocs must not be negative: {nprocs}")
+    if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int)):
+        raise TypeError(f"threads must be an int, not {type(threads).__name__}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1: {threads}")
     if isinstance(args, str | bytes) or not isinstance(args, Iterable):
@@ -227,6 +230,18 @@ def _checked(fn: Any, args: Any, nprocs: Any, threads: int | None) -> tuple[tupl
             f"args must be a tuple of arguments, not {type(args).__name__}: for one argument write args=(x,)"
         )
     return tuple(args), count
+
+
+def _check_env(env: Mapping[Any, Any] | None) -> None:
+    for name, value in (env or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(
+                f"env must map names to text, not {name!r} to {value!r}: write {str(name)!r}: {str(value)!r}"
+            )
+        if not name or "=" in name or "\0" in name + value:
+            raise ValueError(
+                f"env cannot have {name!r}: {value!r}: a name is not empty and has no '=', nothing has a NUL"
+            )
 
 
 def _inherited(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int], Any]:

@@ -44,6 +44,26 @@ def test_number_of_threads_is_positive(threads: int) -> None:
         nbmp.launch(functions.pid, threads=threads)
 
 
+def test_number_of_threads_is_a_number() -> None:
+    wrong: Any = "two"
+    with pytest.raises(TypeError, match="threads must be an int, not str"):
+        nbmp.launch(functions.pid, threads=wrong)
+
+
+@pytest.mark.parametrize(
+    ("env", "error", "words"),
+    [
+        ({"A": 1}, TypeError, "write 'A': '1'"),
+        ({"": "1"}, ValueError, "a name is not empty"),
+        ({"A=B": "1"}, ValueError, "has no '='"),
+        ({"A": "1\0"}, ValueError, "NUL"),
+    ],
+)
+def test_environment_that_cannot_be_is_named(env: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        nbmp.launch(functions.pid, env=env)
+
+
 def test_args_may_be_a_list_or_an_iterator(method: str) -> None:
     assert nbmp.launch(functions.give, ["a"], 2, start_method=method) == ["a", "a"]
     assert nbmp.launch(functions.give, iter(["a"]), 2, start_method=method) == ["a", "a"]
