@@ -207,6 +207,6 @@ PRESSING = """
 
 
 def test_interrupts_that_come_fast_one_after_another_leave_no_rank(method: str, tmp_path: Path) -> None:
-    done = scripts.run(tmp_path, PRESSING, method, "10" if method == "spawn" else "40")
+    done = scripts.run(tmp_path, PRESSING, method, "8" if method == "spawn" else "16")
     assert done.stdout == "interrupted 0\n", done.stderr
     assert done.stderr == ""
