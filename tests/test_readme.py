@@ -13,13 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
-def test_program_of_the_readme_prints_what_it_says(start_method: str, tmp_path: Path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+def test_programs_of_the_readme_print_what_it_says(start_method: str, tmp_path: Path) -> None:
+    program = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
     (promised,) = re.findall(r"print\(table\) +# (.*)", program)
+    (squares,) = re.findall(r"print\(squares\) +# (.*)", program)
     script = tmp_path / "program.py"
     script.write_text(program.replace("nprocs=4", f"nprocs=4, start_method={start_method!r}"))
     lines = subprocess.check_output([sys.executable, script], text=True).splitlines()
-    assert lines == [str([f"rank {rank} is done" for rank in range(4)]), promised]
+    assert lines == [str([f"rank {rank} is done" for rank in range(4)]), promised, squares]
 
 
 def test_files_of_the_readme_are_there() -> None:
