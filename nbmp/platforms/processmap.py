@@ -1,9 +1,12 @@
 """What this process has mapped and opened, and where its threads wait, read from /proc/self."""
 
 import os
+import time
 from functools import lru_cache
 
 Range = tuple[int, int]
+
+LOOKS = 25
 
 
 @lru_cache(maxsize=1)
@@ -22,13 +25,20 @@ def mapped_libraries(name: str, modules: int) -> list[Range]:
 
 
 def thread_inside(ranges: list[Range]) -> bool:
-    """Return whether a thread of this process waits in, or ran a moment ago in, code of one of these address ranges.
+    """Return whether a native thread of this process waits in code of one of these address ranges.
 
-    A thread that is running when asked has no readable position; a pool thread that still spins after its last region
-    shows only once it sleeps, so a running native thread is counted as inside.
+    A thread that is running has no readable position: one of a pool that still spins after its last region, or one of
+    somebody else's. It is looked at again until it sleeps, `LOOKS` times in 2 ms steps; then it is counted as inside.
     """
-    native = set(os.listdir("/proc/self/task")) - _python_threads()
-    return any(_position(thread, ranges) for thread in native)
+    for _ in range(LOOKS):
+        native = set(os.listdir("/proc/self/task")) - _python_threads()
+        positions = [_position(thread) for thread in native]
+        if any(low <= at < high for at in positions if at for low, high in ranges):
+            return True
+        if None not in positions:
+            return False
+        time.sleep(0.002)
+    return True
 
 
 def opened_devices(prefix: str) -> bool:
@@ -48,13 +58,11 @@ def _python_threads() -> set[str]:
     return {str(thread.native_id) for thread in threading.enumerate()}
 
 
-def _position(thread: str, ranges: list[Range]) -> bool:
+def _position(thread: str) -> int | None:
+    """Return the address at which a thread sleeps; None when it runs, 0 when it has ended or the system hides it."""
     try:
         with open(f"/proc/self/task/{thread}/syscall") as file:
             words = file.read().split()
     except OSError:
-        return False  # the thread has ended, or the system hides it
-    if not words or words[0] == "running":
-        return True
-    counter = int(words[-1], 16)
-    return any(low <= counter < high for low, high in ranges)
+        return 0
+    return int(words[-1], 16) if words and words[0] != "running" else None

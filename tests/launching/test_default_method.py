@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,8 @@ POOL = """
 """
 
 
+@pytest.mark.skipif(find_spec("sklearn") is None, reason="scikit-learn, which brings libgomp, is not installed")
 def test_a_live_openmp_pool_moves_the_default_away_from_fork_and_an_explicit_fork_warns_once(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")  # brings libgomp
     before, loaded, alive, warned = output(tmp_path, POOL).splitlines()
     assert (before, loaded) == ("fork", "fork")
     assert alive.startswith("forkserver | an OpenMP thread pool (libgomp) is alive")
