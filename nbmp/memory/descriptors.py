@@ -39,8 +39,3 @@ def own_all(fds: Iterable[int], into: list[Owned]) -> None:
 def reopened(fd: int) -> Owned:
     """Return a new open file description of the file behind `fd`: with locks of its own."""
     return made(os.open, f"/proc/self/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
-
-
-def numbers(owned: Sequence[Owned]) -> list[int]:
-    """Return the descriptors' numbers."""
-    return [descriptor.fileno() for descriptor in owned]

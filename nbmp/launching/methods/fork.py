@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import select
 import signal
 import sys
 import warnings
@@ -15,6 +14,7 @@ from nbmp.launching.private import Descriptor, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
 from nbmp.launching.rank import forked
 from nbmp.launching.threads import limited
+from nbmp.waiting import readable
 
 
 class ChildLife(Ending):
@@ -31,7 +31,7 @@ class ChildLife(Ending):
     def wait(self, timeout: float | None = None) -> int | None:
         """Return the exit code, None when it still runs after `timeout` seconds."""
         if self.poll() is None:
-            wait_readable(self.sentinel, timeout)
+            readable(self.sentinel, timeout)
         return self.poll()
 
     def close(self) -> None:
@@ -43,13 +43,6 @@ class ChildLife(Ending):
         except ChildProcessError:  # somebody else's wait() took it
             return UNKNOWN_STATUS
         return os.waitstatus_to_exitcode(status) if pid == self.pid else None
-
-
-def wait_readable(fd: int, timeout: float | None) -> bool:
-    """Wait until `fd` is readable, at most `timeout` seconds; return whether it is."""
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return bool(poll.poll(None if timeout is None else max(0.0, timeout * 1000)))
 
 
 def start(plans: Sequence[Plan]) -> list[RankProcess]:

@@ -21,7 +21,6 @@ from nbmp.channels import Channel
 from nbmp.errors import StartError
 from nbmp.launching.channel import TASK, plain
 from nbmp.launching.messages import Request
-from nbmp.launching.methods.fork import wait_readable
 from nbmp.launching.methods.spawn import interpreter, package_root
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
@@ -29,6 +28,7 @@ from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
 from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES, as_set
 from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.parcel import FdOwner
+from nbmp.waiting import readable
 
 ANSWER = struct.Struct("=q")
 START_SECONDS = 60.0
@@ -145,7 +145,7 @@ class ServedLife(Ending):
         super().__init__()
         self._pipe = pipe
         self.sentinel = pipe.fileno()
-        if not wait_readable(self.sentinel, START_SECONDS):
+        if not readable(self.sentinel, START_SECONDS):
             raise StartError(f"the fork server did not start a rank within {START_SECONDS:.0f} s")
         answer = os.read(self.sentinel, ANSWER.size)
         if not answer:
@@ -159,11 +159,11 @@ class ServedLife(Ending):
     def wait(self, timeout: float | None = None) -> int | None:
         """Return the exit code, None when it still runs after `timeout` seconds."""
         if self.poll() is None:
-            wait_readable(self.sentinel, timeout)
+            readable(self.sentinel, timeout)
         return self.poll()
 
     def _reap(self) -> int | None:
-        if not wait_readable(self.sentinel, 0):
+        if not readable(self.sentinel, 0):
             return None
         answer = os.read(self.sentinel, ANSWER.size)
         # end of file: the server was killed, and the rank, which holds the other write end, has ended since
