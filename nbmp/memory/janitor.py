@@ -7,7 +7,6 @@ import os
 import threading
 
 from nbmp.memory import mappings
-from nbmp.memory.recycler import forget as forget_segments
 from nbmp.memory.recycler import recycler
 from nbmp.memory.room import when_short
 
@@ -54,8 +53,6 @@ _waker = threading.Event()
 def _forget() -> None:
     global _lock, _thread
     _lock, _thread = threading.Lock(), None
-    forget_segments()
-    mappings.forget()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -7,6 +7,7 @@ its memory, so it is bounded in bytes, in number and in time.
 """
 
 import mmap
+import os
 import sys
 import threading
 import time
@@ -63,11 +64,14 @@ def kept_bytes() -> int:
     return sum([len(kept) for kept, _ in _kept.values()])  # not counted along: an interrupt could make it wrong
 
 
-def forget() -> None:
-    """In a forked child: keep nothing; what arrays use stays."""
+def _forget() -> None:
+    """In a forked child: keep nothing; what arrays use stays. Another thread may have held the lock."""
     global _lock
     _lock = threading.RLock()
     _kept.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def _map(fd: int, size: int) -> mmap.mmap:

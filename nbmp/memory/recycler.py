@@ -5,6 +5,7 @@ at 12), so a segment stays here from its first use on. Which of them are free is
 a few at most for each request. What is kept is bounded in bytes and number at once, and in time by the janitor.
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -77,6 +78,9 @@ def size_class(size: int) -> int:
 recycler = Recycler()
 
 
-def forget() -> None:
+def _forget() -> None:
     """In a forked child: the parent's segments are the parent's to use again."""
     recycler.__init__()  # type: ignore[misc]  # the same object: others refer to it
+
+
+os.register_at_fork(after_in_child=_forget)
