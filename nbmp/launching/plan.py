@@ -7,6 +7,7 @@ from typing import Any
 from nbmp.channels import Channel
 from nbmp.launching.messages import Setup
 from nbmp.launching.private import Descriptor
+from nbmp.launching.process import RankProcess
 from nbmp.memory.segment import Segment
 
 
@@ -28,6 +29,7 @@ class RankEnds:
 class Plan:
     """One rank to be started."""
 
+    process: RankProcess
     setup: Setup
     ends: RankEnds
     board: Segment
@@ -35,6 +37,5 @@ class Plan:
     """Memory file for the stack of a fatal signal."""
     task: Callable[..., Any] | None
     """Under fork, what the rank calls as `task(rank)`. Otherwise it waits for a TASK message."""
-    daemon: bool
     threads: int | None
     """For BLAS and OpenMP libraries that the rank inherits loaded; None: as they are."""

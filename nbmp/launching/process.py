@@ -5,8 +5,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.process import BaseProcess
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from nbmp.launching.plan import Plan
 
 UNKNOWN_STATUS = 255
 """Exit code of a process whose status somebody else took (a `wait()` of the user's, a fork server that was killed)."""
@@ -38,26 +42,32 @@ class RankProcess(BaseProcess):
 
     _start_method = None  # a rank keeps its own default, it does not inherit how it was started
 
-    def __init__(self, name: str, *, daemon: bool, begin: Callable[["RankProcess"], Life] | None = None) -> None:
-        super().__init__(name=name, daemon=daemon)
+    unpickles = False
+    """Whether the rank is at its task's arrival, which may import modules of the user's; set in the rank."""
+
+    _begin: Callable[[], Life] | None = None
+
+    def come_alive(self, begin: Callable[[], Life]) -> None:
+        """Start it by calling `begin()`; otherwise as `start` of multiprocessing's."""
         self._begin = begin
-        self.body: Callable[[], None] | None = None
-        """What the rank does; set in the rank."""
-        self.unpickles = False
-        """Whether the rank is at its task's arrival, which may import modules of the user's; set in the rank."""
+        try:
+            BaseProcess.start(self)
+        finally:
+            del self._begin
 
     def _Popen(self, process: BaseProcess) -> Life:  # the name is multiprocessing's
-        assert self._begin is not None
-        return self._begin(self)
+        assert self._begin is not None, "a rank is started by its launch"
+        return self._begin()
+
+    def live(self, body: Callable[[], None], lifeline: int) -> int:
+        """In the rank: be its process while `body()` runs; return the exit code."""
+        vars(self)["run"] = body
+        return self._bootstrap(parent_sentinel=lifeline)  # type: ignore[attr-defined, no-any-return]
 
     def adopt(self, parent: tuple[str, int], authkey: bytes) -> None:
         """In a rank that is no fork of the launching process: know its name and pid, and its key."""
         self._parent_name, self._parent_pid = parent
         self.authkey = authkey
-
-    def run(self) -> None:
-        assert self.body is not None
-        self.body()
 
 
 def signal_group(pid: int, number: int) -> None:
@@ -67,6 +77,19 @@ def signal_group(pid: int, number: int) -> None:
     except ProcessLookupError:  # it has not made its group yet
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def start_each(plans: "Sequence[Plan]", begin: Callable[["Plan"], Life]) -> None:
+    """Start the ranks one after the other by `begin(plan)`. On an error, those that run already are killed."""
+    started: list[RankProcess] = []
+    try:
+        for plan in plans:
+            plan.process.come_alive(partial(begin, plan))
+            started.append(plan.process)
+            plan.ends.close()
+    except BaseException:
+        abandon(started)
+        raise
 
 
 def abandon(started: Sequence[RankProcess]) -> None:

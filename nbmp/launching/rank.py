@@ -39,7 +39,7 @@ _FAILED = 1
 _PLAIN = (type(None), bool, int, float, str, bytes)
 
 
-def forked(process: RankProcess, plan: "Plan", plans: "Sequence[Plan]", signals: set[int]) -> NoReturn:
+def forked(plan: "Plan", plans: "Sequence[Plan]", signals: set[int]) -> NoReturn:
     """Be the rank of `plan`, in the forked child. `signals` is the mask to go back to once interrupts are handled."""
     code = _FAILED
     try:
@@ -54,7 +54,7 @@ def forked(process: RankProcess, plan: "Plan", plans: "Sequence[Plan]", signals:
         ends.stdout.close()
         ends.stderr.close()
         _forget_what_happens_at_exit()
-        rank = _Rank(process, plan.setup, ends.channel, Row(plan.board, plan.setup.rank), plan.task)
+        rank = _Rank(plan.process, plan.setup, ends.channel, Row(plan.board, plan.setup.rank), plan.task)
         rank.settle(ends.lifeline.fileno(), plan.crash.fileno(), signals)
         rank.adopt_environment()
         code = rank.live(ends.lifeline.fileno())
@@ -73,7 +73,7 @@ def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
         if message is None:
             os._exit(_FAILED)
         setup: Setup = message.read()
-        process = RankProcess(setup.name, daemon=setup.daemon)
+        process = RankProcess(name=setup.name, daemon=setup.daemon)
         process.adopt(setup.parent, setup.authkey)
         rank = _Rank(process, setup, channel, Row(Segment(own(setup.board.detach())), setup.rank), None)
         rank.settle(lifeline, setup.crash.detach(), set())
@@ -127,12 +127,11 @@ class _Rank:
 
     def live(self, lifeline: int) -> int:
         """Do the task and return the exit code."""
-        self._process.body = self._body
         if self._setup.rank_setup is not None:
             from nbmp.launching.onimport import when_imported
 
             when_imported("IPython.core.interactiveshell", self._set_up_frontend)
-        return self._process._bootstrap(parent_sentinel=lifeline)  # type: ignore[attr-defined, no-any-return]
+        return self._process.live(self._body, lifeline)
 
     def _body(self) -> None:
         rank = os.getpid()

@@ -1,35 +1,27 @@
-"""Starting ranks: the three public functions, and the steps they share.
+"""Starting ranks: the three public functions.
 
 nothing is started before    arguments are checked, the start method is chosen, the task is pickled (once)
-then                         channels, lifelines, pipes -> processes -> SETUP and TASK -> supervisor -> monitor
-an error in between          ends what was started and closes what was made
+then                         `begin` -> monitor -> waiting
 """
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from multiprocessing.process import current_process
 from operator import index
 from typing import Any, SupportsIndex
 
 from nbmp.errors import LaunchTimeoutError, StartError
-from nbmp.launching.board import board
-from nbmp.launching.channel import SETUP, TASK, plain
-from nbmp.launching.connecting import connect, disconnect
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
-from nbmp.launching.default_method import StartMethod, choose
+from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
-from nbmp.launching.frontends import Frontend, Sink, current
+from nbmp.launching.frontends import current
 from nbmp.launching.interrupts import held_back
-from nbmp.launching.messages import Call, Setup
-from nbmp.launching.plan import Plan, RankEnds
-from nbmp.launching.process import RankProcess, abandon
+from nbmp.launching.messages import Call
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
-from nbmp.memory.segment import Segment
+from nbmp.launching.starting import begin
 from nbmp.pickling.leaving import dumps
-from nbmp.pickling.parcel import Parcel
 
 _log = logging.getLogger("nbmp")
 
@@ -165,40 +157,21 @@ def _start(
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
     variables, in_libraries = thread_variables(nprocs, threads)
     told = setups(nprocs, daemon, {**variables, **(env or {})}, frontend)
-    records: list[RankRecord] = []
-    ends: list[RankEnds] = []
     context: ProcessContext | None = None
+
+    def follow(records: Sequence[RankRecord]) -> ProcessContext:
+        followed = ProcessContext(records, choice, frontend, sink, daemon)
+        end_at_exit(followed)
+        return followed
+
     try:
         with held_back():
-            table = board(nprocs)
-            for rank in range(nprocs):
-                record, rank_ends = connect(rank, table)
-                records.append(record)
-                ends.append(rank_ends)
-            plans = [
-                Plan(
-                    setup,
-                    rank_ends,
-                    table,
-                    record.crash,
-                    _inherited(fn, arguments) if parcel is None else None,
-                    daemon,
-                    in_libraries,
-                )
-                for setup, rank_ends, record in zip(told, ends, records, strict=True)
-            ]
-            processes = import_module(f"nbmp.launching.methods.{choice.method}").start(plans)
-            context = _follow(records, processes, told, table, parcel, choice, frontend, sink, daemon)
+            context = begin(told, parcel or _inherited(fn, arguments), choice, in_libraries, follow)
             _show_monitor(context)
             wait(context)
     except BaseException:
         if context is not None:  # `wait` has stopped them, if not an interrupt that was held back
             context.stop(INTERRUPT_SECONDS, reason="an interrupt")
-            raise
-        for record in records:
-            disconnect(record)
-        for rank_ends in ends:
-            rank_ends.close()
         raise
     return context
 
@@ -248,41 +221,8 @@ def _inherited(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int],
     return lambda rank: fn(rank, *args)
 
 
-def _follow(
-    records: list[RankRecord],
-    processes: Sequence[RankProcess],
-    setups: Sequence[Setup],
-    table: Segment,
-    parcel: Parcel | None,
-    choice: StartMethod,
-    frontend: Frontend,
-    sink: Sink,
-    daemon: bool,
-) -> ProcessContext:
-    """Give the processes their tasks, and follow them from here on."""
-    try:
-        for record, process, setup in zip(records, processes, setups, strict=True):
-            record.process = process
-            if parcel is not None:
-                hand_over(record, setup, table, parcel)
-        context = ProcessContext(records, choice, frontend, sink, daemon)
-    except BaseException:
-        abandon(processes)
-        raise
-    end_at_exit(context)
-    return context
-
-
 def _show_monitor(context: ProcessContext) -> None:
     try:
         context.frontend.watch(context)
     except Exception:
         _log.exception("the monitor of the ranks could not be shown")
-
-
-def hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:
-    try:
-        record.channel.send(plain(setup, [table, record.crash]), SETUP)
-        record.channel.send(parcel, TASK)
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # it is dead already; its exit status says more

@@ -4,22 +4,17 @@ It is started, followed, shown and ended as any rank is. What differs: it is not
 environment, its output is tagged with its place in the pool, and the pool is told when it has ended.
 """
 
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbmp.launching import seeds
-from nbmp.launching.board import board
-from nbmp.launching.connecting import connect, disconnect
 from nbmp.launching.context import ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
 from nbmp.launching.frontends import Frontend, Sink
 from nbmp.launching.messages import Call
-from nbmp.launching.plan import Plan
-from nbmp.launching.process import abandon
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
-from nbmp.launching.start import hand_over
+from nbmp.launching.starting import Task, begin
 from nbmp.pickling.leaving import dumps
 from nbmp.pickling.parcel import Parcel
 from nbmp.pools.messages import Initializer, WorkerEnds
@@ -31,7 +26,8 @@ class WorkerContext(ProcessContext):
 
     def __init__(
         self,
-        record: RankRecord,
+        records: Sequence[RankRecord],
+        slot: int,
         choice: StartMethod,
         frontend: Frontend,
         sink: Sink,
@@ -39,7 +35,9 @@ class WorkerContext(ProcessContext):
         on_end: Callable[[], None],
     ) -> None:
         self._on_end = on_end
-        super().__init__([record], choice, frontend, sink, daemon)
+        for stream in records[0].streams:
+            stream.rank = slot
+        super().__init__(records, choice, frontend, sink, daemon)
 
     def _rank_ended(self, record: RankRecord) -> None:
         super()._rank_ended(record)
@@ -85,42 +83,26 @@ class Recipe:
         """
         choice = choose(self._start_method)
         forked = choice.method == "fork"
-        task = _inherited(ends, self._initializer) if forked else None
-        parcel = None if forked else dumps(Call(serve, (ends, None)), name="")
-        return self._start(choice, slot, serial, task, parcel, on_end), forked
+        task = _inherited(ends, self._initializer) if forked else dumps(Call(serve, (ends, None)), name="")
+        return self._start(choice, slot, serial, task, on_end), forked
 
     def _start(
         self,
         choice: StartMethod,
         slot: int,
         serial: int,
-        task: Callable[[int], Any] | None,
-        parcel: Parcel | None,
+        task: Task,
         on_end: Callable[[], None],
     ) -> WorkerContext:
         variables, in_libraries = thread_variables(self.processes, self._threads)
         setup = setups(1, self._daemon, variables, self._frontend)[0]._replace(
             name=f"worker-{serial}", variables=variables, seeds=seeds.derive_for([serial])[0]
         )
-        table = board(1)
-        record, ends = connect(0, table)
-        try:
-            for stream in record.streams:
-                stream.rank = slot
-            plan = Plan(setup, ends, table, record.crash, task, self._daemon, in_libraries)
-            processes = import_module(f"nbmp.launching.methods.{choice.method}").start([plan])
-            try:
-                record.process = processes[0]
-                if parcel is not None:
-                    hand_over(record, setup, table, parcel)
-                return WorkerContext(record, choice, self._frontend, self._sink, self._daemon, on_end)
-            except BaseException:
-                abandon(processes)
-                raise
-        except BaseException:
-            disconnect(record)
-            ends.close()
-            raise
+
+        def follow(records: Sequence[RankRecord]) -> WorkerContext:
+            return WorkerContext(records, slot, choice, self._frontend, self._sink, self._daemon, on_end)
+
+        return begin([setup], task, choice, in_libraries, follow)
 
 
 def _inherited(ends: WorkerEnds, initializer: Initializer) -> Callable[[int], Any]:

@@ -11,7 +11,7 @@ from functools import partial
 from nbmp import platforms
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, making
-from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
+from nbmp.launching.process import UNKNOWN_STATUS, Ending, start_each
 from nbmp.launching.rank import forked
 from nbmp.launching.threads import limited
 from nbmp.waiting import readable
@@ -45,32 +45,22 @@ class ChildLife(Ending):
         return os.waitstatus_to_exitcode(status) if pid == self.pid else None
 
 
-def start(plans: Sequence[Plan]) -> list[RankProcess]:
+def start(plans: Sequence[Plan]) -> None:
     """Fork all ranks. On an error, those that run already are killed."""
-    started: list[RankProcess] = []
     # SIGINT is held back until a rank has its own handler and group, also in launches from other threads.
     held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         with limited(plans[0].threads if plans else None):
-            for plan in plans:
-                begin = partial(_fork, plan=plan, plans=plans, held=held)
-                process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=begin)
-                process.start()
-                started.append(process)
-                plan.ends.close()
-    except BaseException:
-        abandon(started)
-        raise
+            start_each(plans, partial(_fork, plans=plans, held=held))
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
-    return started
 
 
-def _fork(process: RankProcess, plan: Plan, plans: Sequence[Plan], held: set[int]) -> ChildLife:
+def _fork(plan: Plan, plans: Sequence[Plan], held: set[int]) -> ChildLife:
     with _no_warning_of_threads():
         pid = os.fork()
     if pid == 0:
-        forked(process, plan, plans, held)
+        forked(plan, plans, held)
     _lead_group(pid)
     return ChildLife(pid)
 

@@ -15,7 +15,6 @@ import struct
 import subprocess
 import threading
 from collections.abc import Sequence
-from functools import partial
 
 from nbmp.channels import Channel
 from nbmp.errors import StartError
@@ -24,7 +23,7 @@ from nbmp.launching.messages import Request
 from nbmp.launching.methods.spawn import interpreter, package_root
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
-from nbmp.launching.process import UNKNOWN_STATUS, Ending, RankProcess, abandon
+from nbmp.launching.process import UNKNOWN_STATUS, Ending, start_each
 from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES, as_set
 from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.parcel import FdOwner
@@ -73,21 +72,12 @@ _server: _Server | None = None
 _lock = threading.Lock()
 
 
-def start(plans: Sequence[Plan]) -> list[RankProcess]:
+def start(plans: Sequence[Plan]) -> None:
     """Have all ranks forked. On an error, those that run already are killed."""
-    started: list[RankProcess] = []
     with _lock:
         server = _running_server()
-        pipes = [_request(server, plan) for plan in plans]
-    try:
-        for plan, pipe in zip(plans, pipes, strict=True):
-            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=partial(_served, pipe=pipe))
-            process.start()
-            started.append(process)
-    except BaseException:
-        abandon(started)
-        raise
-    return started
+        pipes = iter([_request(server, plan) for plan in plans])
+    start_each(plans, lambda _: ServedLife(next(pipes)))
 
 
 def server_pid() -> int | None:
@@ -102,10 +92,6 @@ def stop_server() -> None:
         if _server is not None:
             _server.close()
             _server = None
-
-
-def _served(_: RankProcess, pipe: Descriptor) -> "ServedLife":
-    return ServedLife(pipe)
 
 
 def _running_server() -> _Server:

@@ -4,13 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import partial
 from multiprocessing import spawn as mp_spawn
 
 import nbmp
 from nbmp.launching.methods.fork import ChildLife
 from nbmp.launching.plan import Plan
-from nbmp.launching.process import RankProcess, abandon
+from nbmp.launching.process import start_each
 
 # nbmp is found where this process has it, whatever the new interpreter's path; until the launcher's path arrives the
 # current folder is not searched, so that a user's `random.py` does not get in the way.
@@ -20,22 +19,12 @@ _BOOT = (
 )
 
 
-def start(plans: Sequence[Plan]) -> list[RankProcess]:
+def start(plans: Sequence[Plan]) -> None:
     """Start a new interpreter for each rank. On an error, those that run already are killed."""
-    started: list[RankProcess] = []
-    try:
-        for plan in plans:
-            process = RankProcess(plan.setup.name, daemon=plan.daemon, begin=partial(_spawn, plan=plan))
-            process.start()
-            started.append(process)
-            plan.ends.close()
-    except BaseException:
-        abandon(started)
-        raise
-    return started
+    start_each(plans, _spawn)
 
 
-def _spawn(_: RankProcess, plan: Plan) -> "SpawnedLife":
+def _spawn(plan: Plan) -> "SpawnedLife":
     ends = plan.ends
     channel, lifeline = ends.channel.fileno(), ends.lifeline.fileno()
     popen = subprocess.Popen(

@@ -1,0 +1,77 @@
+"""The steps of every launch, of ranks, of a pool's workers and of single processes alike.
+
+board -> channel, lifeline, pipes of each rank -> processes -> SETUP and TASK -> whoever follows them
+
+An error in between ends what was started and closes what was made.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from typing import Any, TypeVar
+
+from nbmp.launching.board import board
+from nbmp.launching.channel import SETUP, TASK, plain
+from nbmp.launching.connecting import connect, disconnect
+from nbmp.launching.context import ProcessContext
+from nbmp.launching.default_method import StartMethod
+from nbmp.launching.messages import Setup
+from nbmp.launching.plan import Plan
+from nbmp.launching.process import RankProcess, abandon
+from nbmp.launching.record import RankRecord
+from nbmp.memory.segment import Segment
+from nbmp.pickling.parcel import Parcel
+
+Context = TypeVar("Context", bound=ProcessContext)
+Task = Callable[[int], Any] | Parcel
+"""What a rank does: inherited by a fork and called as `task(rank)`, otherwise a pickled `Call`."""
+
+
+def begin(
+    setups: Sequence[Setup],
+    task: Task,
+    choice: StartMethod,
+    threads: int | None,
+    follow: Callable[[Sequence[RankRecord]], Context],
+    processes: Sequence[RankProcess] | None = None,
+) -> Context:
+    """Start a rank for each setup and return what `follow(records)` makes of them.
+
+    Parameters
+    ----------
+    threads
+        See `Plan.threads`.
+    processes
+        Processes of the ranks that somebody has made already, in their order.
+    """
+    with ExitStack() as undo:
+        table = board(len(setups))
+        records, plans = [], []
+        for setup, process in zip(setups, processes or map(_process, setups), strict=True):
+            record, ends = connect(setup.rank, table)
+            undo.callback(disconnect, record)
+            undo.callback(ends.close)
+            record.process = process
+            records.append(record)
+            inherited = None if isinstance(task, Parcel) else task
+            plans.append(Plan(process, setup, ends, table, record.crash, inherited, threads))
+        import_module(f"nbmp.launching.methods.{choice.method}").start(plans)
+        undo.callback(abandon, [plan.process for plan in plans])
+        if isinstance(task, Parcel):
+            for record, setup in zip(records, setups, strict=True):
+                _hand_over(record, setup, table, task)
+        context = follow(records)
+        undo.pop_all()
+        return context
+
+
+def _process(setup: Setup) -> RankProcess:
+    return RankProcess(name=setup.name, daemon=setup.daemon)
+
+
+def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:
+    try:
+        record.channel.send(plain(setup, [table, record.crash]), SETUP)
+        record.channel.send(parcel, TASK)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # it is dead already; its exit status says more
