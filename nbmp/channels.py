@@ -15,24 +15,41 @@ delivers the message without them, and it would be lost.
 
 import array
 import contextlib
+import errno
 import os
 import socket
+import struct
 import threading
+import time
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from nbmp.errors import OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import Owned, own_all
-from nbmp.memory.room import make_room
+from nbmp.memory.room import make_room, raise_limit
 from nbmp.pickling.arriving import loads
-from nbmp.pickling.parcel import Parcel, unpack
+from nbmp.pickling.parcel import Parcel, needs, unpack
 
 PACKET = 80 * 1024
 """Largest packet: inline content (64 kB), its header and the sizes of its buffers."""
 ROOM = 4 << 20
 """Bytes asked for as a channel's buffer, so that a sender seldom waits."""
+SMALL_PACKET = 64
+"""Bytes that fit into a packet whatever the system's limits are."""
 FDS_PER_PACKET = 250  # the kernel's limit is 253 (SCM_MAX_FD)
+PATIENCE = 30.0
+"""Seconds to wait while too many descriptors are under way."""
+LOOK_SECONDS = 0.001
+"""Between two attempts then."""
+_TOO_MANY = (
+    "Too many descriptors of this user are under way, in messages that nobody has received yet; receive some of them, "
+    "or raise the limit (ulimit -n, RLIMIT_NOFILE)"
+)
 _BUNDLED = 0xFF
 """In place of the number of descriptors: they are in a socket pair."""
+_CUT_SHORT = "descriptors of a message were lost: the limit of open files (ulimit -n) is reached"
+_TOTAL = struct.Struct("<I")
 _ANCILLARY = socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3))
 _HEADS = tuple(bytes((kind, 0)) for kind in range(256))
 """First bytes of a packet without descriptors."""
@@ -75,6 +92,8 @@ class Channel:
         self._socket = sock
         self._interrupted: list[Received] = []
         """Of the main thread: a message that was received when an interrupt came."""
+        self._again: deque[Received] = deque()
+        """Messages that were received and could not be read for lack of descriptors or memory."""
 
     @classmethod
     def pair(cls) -> tuple["Channel", "Channel"]:
@@ -106,17 +125,35 @@ class Channel:
         """Give up one direction, for everybody who holds this end."""
         self._socket.shutdown(how)
 
-    def send(self, parcel: Parcel, kind: int = 0, *, wait: bool = True) -> None:
+    def send(self, parcel: Parcel, kind: int = 0, *, wait: bool = True, patience: float = PATIENCE) -> None:
         """Send a parcel; `kind` (0 to 255) arrives with it.
 
         Raises
         ------
         BlockingIOError
             Without `wait`, when there is no room.
+        OSError
+            ETOOMANYREFS when this user has too many descriptors under way: at once without `wait`, else after
+            `patience` seconds. OpenFilesError when there is no descriptor left to send it with.
         BrokenPipeError, ConnectionResetError
             When nobody can receive any more.
         """
         flags = _SEND if wait else _SEND_NOW
+        give_up_at = time.monotonic() + patience if wait and patience else 0.0
+        while True:
+            try:
+                return self._send(parcel, kind, flags)
+            except OSError as error:
+                if error.errno == errno.EMSGSIZE and len(parcel.content) > SMALL_PACKET:
+                    parcel = parcel.outside()
+                    continue
+                if error.errno != errno.ETOOMANYREFS or not give_up_at:
+                    raise
+                if not raise_limit() and time.monotonic() > give_up_at:
+                    raise OSError(errno.ETOOMANYREFS, _TOO_MANY) from None
+            time.sleep(LOOK_SECONDS)
+
+    def _send(self, parcel: Parcel, kind: int, flags: int) -> None:
         if not parcel.owners:
             self._socket.sendmsg((_HEADS[kind], parcel.content), (), flags)
             return
@@ -143,7 +180,8 @@ class Channel:
     def take(self, *, wait: bool = True) -> Any:
         """Take the next message and return its object; EOFError when nobody can send any more. Otherwise as `receive`.
 
-        A KeyboardInterrupt loses nothing: what was received and not returned is returned by the next call.
+        A KeyboardInterrupt loses nothing: what was received and not returned is returned by the next call. Likewise
+        when there is no descriptor or no memory for it (OpenFilesError, SharedMemoryError).
         """
         box = self._interrupted if threading.current_thread() is threading.main_thread() else []
         message = self._message(box, wait)
@@ -151,6 +189,9 @@ class Channel:
             raise EOFError
         try:
             value = message.read()
+        except (OpenFilesError, SharedMemoryError):
+            self._again.append(box.pop())
+            raise
         except Exception:
             box.clear()
             raise
@@ -160,12 +201,12 @@ class Channel:
     def _message(self, box: "list[Received]", wait: bool) -> Message | None:
         """Receive into `box` unless there is a message in it already."""
         try:
-            if not box:
-                head = self._socket.recv(2, _PEEK if wait else _PEEK_NOW)
+            if not box and not (self._again and self._take_again(box)):
+                head = self._socket.recv(3, _PEEK if wait else _PEEK_NOW)
                 if not head:
                     return None
                 if head[1]:
-                    make_room(1 if head[1] == _BUNDLED else head[1], self.fd)
+                    make_room(1 if head[1] == _BUNDLED else needs(head[2], head[1]), self.fd)
                 # one call into C: what was received is in the box, whatever comes next
                 receive = self._socket.recvmsg
                 received = map(receive, (PACKET,), (_ANCILLARY,), (_RECEIVE if wait else _RECEIVE_NOW,))
@@ -179,8 +220,19 @@ class Channel:
             return None
         if got & _CUT:
             box.clear()
-            raise OSError("descriptors of a message were lost: the limit of open files (ulimit -n) is reached")
-        return Message(data[0], memoryview(data)[2:], _unbundle(owned[0]) if data[1] == _BUNDLED else list(owned))
+            raise OSError(_CUT_SHORT)
+        if data[1] == _BUNDLED:
+            try:
+                _unbundle(owned)
+            except OpenFilesError:
+                self._again.append(box.pop())
+                raise
+        return Message(data[0], memoryview(data)[2:], owned[1:] if data[1] == _BUNDLED else list(owned))
+
+    def _take_again(self, box: "list[Received]") -> bool:
+        with contextlib.suppress(IndexError):  # another thread has it
+            box.append(self._again.popleft())
+        return bool(box)
 
 
 Received = tuple[tuple[bytes, list[Any], int, Any], list[Owned]]
@@ -199,22 +251,27 @@ def _numbers(block: tuple[int, int, bytes]) -> "array.array[int]":
 
 
 def _bundle(fds: Sequence[int]) -> socket.socket:
-    """Return a socket in which these descriptors wait."""
+    """Return a socket in which these descriptors wait. Each of its packets tells how many they are."""
     carrier, filler = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with filler:
         for start in range(0, len(fds), FDS_PER_PACKET):
-            filler.sendmsg((b"-",), [_rights(fds[start : start + FDS_PER_PACKET])], socket.MSG_DONTWAIT)
+            packet = _TOTAL.pack(len(fds))
+            filler.sendmsg((packet,), [_rights(fds[start : start + FDS_PER_PACKET])], socket.MSG_DONTWAIT)
     return carrier
 
 
-def _unbundle(carrier: Owned) -> list[Owned]:
-    owned: list[Owned] = []
-    with socket.socket(fileno=os.dup(carrier.fileno())) as receiver:
-        while True:
-            make_room(FDS_PER_PACKET, receiver.fileno())
-            data, rights, got, _ = receiver.recvmsg(1, _ANCILLARY, _RECEIVE)
+def _unbundle(owned: list[Owned]) -> None:
+    """Add all descriptors that wait in the socket `owned[0]`; those that it had already are in `owned` as well.
+
+    Raises
+    ------
+    OpenFilesError
+        When there is no room for all of them. They are still there then.
+    """
+    with socket.socket(fileno=os.dup(owned[0].fileno())) as carrier:
+        while packet := carrier.recv(_TOTAL.size, _PEEK):
+            make_room(needs(0, 1 + _TOTAL.unpack(packet)[0] - len(owned)), carrier.fileno())
+            _, rights, got, _ = carrier.recvmsg(_TOTAL.size, _ANCILLARY, _RECEIVE)
             own_all([fd for block in rights for fd in _numbers(block)], owned)
-            if not data:
-                return owned
             if got & _CUT:
-                raise OSError("descriptors of a message were lost: the limit of open files (ulimit -n) is reached")
+                raise OSError(_CUT_SHORT)

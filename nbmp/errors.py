@@ -9,6 +9,8 @@
      │   └─ CannotTravelError           something cannot be sent to a rank; `path` says what
      ├─ MemoryError
      │   └─ SharedMemoryError           a segment is larger than the memory that is left
+     ├─ OSError
+     │   └─ OpenFilesError              no descriptor is left (EMFILE)
      ├─ TimeoutError (multiprocessing's)
      │   └─ LaunchTimeoutError          ranks were stopped because their time was up
      └─ RuntimeError
@@ -117,6 +119,13 @@ class CannotTravelError(TypeError, PicklingError):
 
 class SharedMemoryError(MemoryError):
     """More shared memory was asked for than is left; the message has the figures."""
+
+
+class OpenFilesError(OSError):
+    """The limit of open files is reached, and nothing is left to close that was kept for reuse.
+
+    The message has the limit. What was to be received is still there.
+    """
 
 
 class LaunchTimeoutError(multiprocessing.TimeoutError):

@@ -13,10 +13,20 @@ from multiprocessing.util import Finalize
 from weakref import WeakSet
 
 from nbmp.channels import Channel
+from nbmp.errors import SharedMemoryError
 from nbmp.pickling.parcel import Parcel
 
 FULL_SECONDS = 0.001
 """Between two attempts to send while the kernel has too many descriptors under way (a limit for each user)."""
+
+
+_FOR_NOW = {
+    errno.EAGAIN,  # the channel is full
+    errno.ETOOMANYREFS,  # so many descriptors of this user are under way that the kernel takes no more
+    errno.EMFILE,  # none is left for a payload that was put away
+    errno.ENOBUFS,
+    errno.ENOMEM,
+}
 
 
 class Feeder:
@@ -35,6 +45,7 @@ class Feeder:
         with self._lock:
             if not self._backlog and self._try(parcel):
                 return
+            parcel.put_away()
             self._backlog.append(parcel)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._feed, name="nbmp-feeder", daemon=True)
@@ -57,10 +68,8 @@ class Feeder:
     def _try(self, parcel: Parcel) -> bool:
         try:
             self._writer.send(parcel, wait=False)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            if error.errno != errno.ETOOMANYREFS:
+        except (OSError, SharedMemoryError) as error:
+            if not _passes(error):
                 raise
             return False
         return True
@@ -75,9 +84,9 @@ class Feeder:
                     return
                 parcel = self._backlog[0]
             try:
-                self._writer.send(parcel)
-            except OSError as error:
-                if error.errno == errno.ETOOMANYREFS:  # wait for the receivers
+                self._writer.send(parcel, patience=0)
+            except (OSError, SharedMemoryError) as error:
+                if _passes(error):  # wait for the receivers
                     time.sleep(FULL_SECONDS)
                     continue
                 return  # nobody can receive any more
@@ -87,6 +96,11 @@ class Feeder:
     def _forget(self) -> None:
         """In a forked child: what the parent has not sent is the parent's."""
         self._backlog, self._lock, self._thread, self._at_exit = deque(), threading.Lock(), None, None
+
+
+def _passes(error: OSError | SharedMemoryError) -> bool:
+    """Return whether it may be sent later: SharedMemoryError comes from a payload that was put away."""
+    return isinstance(error, SharedMemoryError) or error.errno in _FOR_NOW
 
 
 _feeders: "WeakSet[Feeder]" = WeakSet()

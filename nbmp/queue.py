@@ -14,6 +14,7 @@ from queue import Empty, Full
 from typing import Any
 
 from nbmp.channels import Channel
+from nbmp.errors import OpenFilesError, SharedMemoryError
 from nbmp.feeder import Feeder
 from nbmp.memory.descriptors import Owned, own
 from nbmp.memory.janitor import look_after
@@ -122,18 +123,22 @@ class Queue(_Ends):
         ------
         queue.Empty
             When there was none (within `timeout` seconds).
-        OSError
-            EMFILE when there is no room for the item's descriptors; it can still be got then.
+        OpenFilesError, SharedMemoryError
+            When there is no descriptor, or no memory, for the item. It can still be got then.
         ValueError
             When the queue is closed in this process.
         Exception
             Whatever unpickling the item raises; the next item can be got.
         """
         self._check_open()
-        value = self._take(block, timeout)
-        self._count.lower()
-        if self._slots is not None:
-            self._slots.tell_freed()
+        try:
+            value = self._take(block, timeout)
+        except (Empty, EOFError, OpenFilesError, SharedMemoryError):
+            raise
+        except Exception:
+            self._has_taken()
+            raise
+        self._has_taken()
         return value
 
     def put_nowait(self, obj: Any) -> None:
@@ -168,6 +173,11 @@ class Queue(_Ends):
 
     def _about_to_put(self) -> None:
         self._count.raise_()
+
+    def _has_taken(self) -> None:
+        self._count.lower()
+        if self._slots is not None:
+            self._slots.tell_freed()
 
     def _take(self, block: bool, timeout: float | None) -> Any:
         if block and timeout is None:

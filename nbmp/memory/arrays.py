@@ -22,8 +22,11 @@ from weakref import ref
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from nbmp.errors import OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import Owned
+from nbmp.memory.janitor import look_after
 from nbmp.memory.mappings import kept_mapping
+from nbmp.memory.room import is_scarce
 from nbmp.memory.segment import Segment
 from nbmp.memory.weakly import WeakTable
 
@@ -152,9 +155,35 @@ def array_at(
 
 
 def leased_bytes(lease: Owned) -> memoryview:
-    """Return the bytes of a message's segment; what is made of them keeps the lease."""
+    """Return the bytes of a message's segment; what is made of them keeps the lease.
+
+    When descriptors or mappings are scarce they are copied into ordinary memory instead, and the lease ends: so any
+    number of arrays can be received and kept.
+    """
+    if is_scarce(lease.fileno()):
+        return _copied(lease)
+    try:
+        return _mapped(lease)
+    except (OpenFilesError, SharedMemoryError):
+        return _copied(lease)
+
+
+def _copied(lease: Owned) -> memoryview:
+    length = os.fstat(lease.fileno()).st_size
+    try:
+        target = memoryview(np.empty(length, np.uint8))  # type: ignore[arg-type]  # an array is a buffer
+    except MemoryError:
+        raise SharedMemoryError(f"{length} bytes for an object that has arrived cannot be had: drop arrays") from None
+    done = 0
+    while done < length:  # one call moves 2 GiB at most
+        done += os.preadv(lease.fileno(), [target[done:]], done)
+    return target
+
+
+def _mapped(lease: Owned) -> memoryview:
     status = os.fstat(lease.fileno())
     map_ = kept_mapping((status.st_dev, status.st_ino), status.st_size, lease.fileno())
+    look_after()
     root = np.ndarray.__new__(_Root, (status.st_size,), np.uint8, map_)
     root.segment, root.lease = None, lease
     return memoryview(root)  # type: ignore[arg-type]  # an array is a buffer

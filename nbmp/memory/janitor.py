@@ -34,6 +34,12 @@ def trim() -> None:
     _waker.set()
 
 
+def _let_go() -> None:
+    """Keep nothing at all: descriptors are needed."""
+    recycler.let_go()
+    mappings.trim()
+
+
 def _clean() -> None:
     global _thread
     while True:
@@ -56,4 +62,4 @@ def _forget() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
-when_short.append(trim)
+when_short.append(_let_go)

@@ -6,6 +6,7 @@ for the next message. What is kept holds no lease, so it does not keep the segme
 its memory, so it is bounded in bytes, in number and in time.
 """
 
+import errno
 import mmap
 import os
 import sys
@@ -13,7 +14,9 @@ import threading
 import time
 from collections import OrderedDict
 
+from nbmp.errors import SharedMemoryError
 from nbmp.memory.descriptors import reopened
+from nbmp.memory.room import kept_count, with_room
 from nbmp.memory.weakly import WeakTable
 
 Key = tuple[int, int]
@@ -45,7 +48,8 @@ def kept_mapping(key: Key, size: int, fd: int) -> mmap.mmap:
         found = mapping(key, size, fd)
         _kept[key] = found, time.monotonic()
         _kept.move_to_end(key)
-        while len(_kept) > 1 and (len(_kept) > KEPT_COUNT or kept_bytes() > KEPT_BYTES):
+        most = kept_count(KEPT_COUNT)
+        while len(_kept) > 1 and (len(_kept) > most or kept_bytes() > KEPT_BYTES):
             _kept.popitem(last=False)
         return found
 
@@ -77,6 +81,14 @@ os.register_at_fork(after_in_child=_forget)
 def _map(fd: int, size: int) -> mmap.mmap:
     """Map through a description of its own: a mapping of a leased one would keep the lease as long as the mapping."""
     description = reopened(fd)
-    if sys.version_info >= (3, 13):
-        return mmap.mmap(description.fileno(), size, trackfd=False)
-    return mmap.mmap(description.fileno(), size)
+    try:
+        if sys.version_info >= (3, 13):
+            return mmap.mmap(description.fileno(), size, trackfd=False)
+        return with_room(mmap.mmap, description.fileno(), size)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        raise SharedMemoryError(
+            f"{size} bytes of shared memory cannot be mapped: this process has reached its limit of address space "
+            "(ulimit -v) or of mappings (vm.max_map_count); drop arrays, or raise the limit"
+        ) from None

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 
+from nbmp.memory.room import kept_count
 from nbmp.memory.segment import Segment
 
 KEPT_BYTES = 1 << 30
@@ -46,20 +47,34 @@ class Recycler:
         with self._lock:
             kept = [(size, len(shelf)) for size, shelf in self._shelves.items()]
             fits = sum([size * count for size, count in kept]) + segment.size <= KEPT_BYTES
-            if fits and sum([count for _, count in kept]) < KEPT_COUNT:
+            if fits and sum([count for _, count in kept]) < kept_count(KEPT_COUNT):
                 self._shelves.setdefault(segment.size, deque()).append((segment, time.monotonic()))
 
     def trim(self, idle: float = 0.0) -> int:
         """Let go of free segments that were put back more than `idle` seconds ago; return how many are left."""
         latest = time.monotonic() - idle
+        given_up = []
         with self._lock:
             for wanted, shelf in list(self._shelves.items()):
-                kept = deque(entry for entry in shelf if entry[1] > latest or not entry[0].is_free())
+                kept: deque[tuple[Segment, float]] = deque()
+                for segment, since in shelf:
+                    if since > latest or not segment.is_free():
+                        kept.append((segment, since))
+                    else:
+                        given_up.append(segment)
                 if kept:
                     self._shelves[wanted] = kept
                 else:
                     del self._shelves[wanted]
-            return sum([len(shelf) for shelf in self._shelves.values()])
+            left = sum([len(shelf) for shelf in self._shelves.values()])
+        for segment in given_up:
+            segment.give_back_pages()
+        return left
+
+    def let_go(self) -> None:
+        """Keep nothing: what is lent ends with its last lease."""
+        with self._lock:
+            self._shelves.clear()
 
     def segments(self) -> list[Segment]:
         """Return all that are on the shelf."""

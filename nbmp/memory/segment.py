@@ -14,6 +14,7 @@ when its last descriptor is closed, which the kernel does for a process that is 
 away unread. So there is no counter that a death could leave wrong.
 """
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -83,6 +84,11 @@ class Segment:
             return False
         fcntl.flock(self.fd, fcntl.LOCK_UN)
         return True
+
+    def give_back_pages(self) -> None:
+        """Free the memory of a segment that nobody will read again, although others may still have it mapped."""
+        with contextlib.suppress(OSError, MemoryError):  # then it is freed with the last mapping
+            self.map.madvise(mmap.MADV_REMOVE)
 
 
 def _check_room(size: int) -> None:

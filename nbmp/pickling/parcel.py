@@ -20,17 +20,20 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from nbmp import platforms
+from nbmp.errors import OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.mappings import kept_mapping
 from nbmp.memory.recycler import recycler
+from nbmp.memory.room import is_scarce
 from nbmp.memory.segment import Segment
 
 INLINE = 64 * 1024
 """Bytes up to which a message travels whole in its packet (measured: a segment wins above about 100 kB)."""
 
 _ALIGNMENT = 64
-_PLAIN, _INLINE, _SEALED, _RECYCLED = range(4)
+_PLAIN, _INLINE, _SEALED, _RECYCLED, _WRAPPED = range(5)
 _HEADER = struct.Struct("<BxxxIIQ")  # kind, number of buffers, length of the pickle, where sizes and pickle lie outside
+_WRAPPING = struct.Struct("<BQ")  # kind, length of the content, all of which is in the payload
 _HERE = (1 << 64) - 1
 """In place of that offset: sizes and pickle follow in the content."""
 _PLAIN_BYTE = bytes([_PLAIN])
@@ -56,6 +59,32 @@ class Held:
         return self.owned.fileno()
 
 
+class Lent:
+    """A payload in a recycled segment. While it waits to be sent it can do without a descriptor."""
+
+    __slots__ = ("_lease", "_stored")
+
+    def __init__(self, lease: Owned | None, stored: bytearray | None = None) -> None:
+        self._lease = lease
+        self._stored = stored
+
+    @property
+    def fd(self) -> int:
+        """The lease; for a payload that was put away a new one, in a segment that is filled now."""
+        if self._lease is None:
+            assert self._stored is not None
+            self._lease = _filled(len(self._stored), [(0, memoryview(self._stored))])
+            self._stored = None
+        return self._lease.fileno()
+
+    def put_away(self) -> None:
+        """Keep the payload in ordinary memory if descriptors are scarce."""
+        lease = self._lease
+        if lease is not None and is_scarce(lease.fileno()):
+            self._stored = _read(lease.fileno())
+            self._lease = None
+
+
 class Parcel:
     """A pickled object on its way. Keeps what it refers to alive."""
 
@@ -65,9 +94,21 @@ class Parcel:
         self.content = content
         self.owners = owners
 
+    def put_away(self) -> None:
+        """It has to wait before it is sent: give up descriptors that it can do without, if they are scarce."""
+        if self.content[0] == _RECYCLED:
+            payload = self.owners[-1]
+            if isinstance(payload, Lent):
+                payload.put_away()
+
+    def outside(self) -> "Parcel":
+        """Return the same parcel with all its bytes in a payload: for a channel with room for small packets only."""
+        size = len(self.content)
+        return Parcel(_WRAPPING.pack(_WRAPPED, size), [*self.owners, _recycled(size, [(0, memoryview(self.content))])])
+
     def carrying(self, owner: FdOwner) -> "Parcel":
         """Return this parcel with one descriptor more, which the receiver closes when it has read the parcel."""
-        last = len(self.owners) - (self.content[0] in (_SEALED, _RECYCLED))
+        last = len(self.owners) - (self.content[0] >= _SEALED)
         return Parcel(self.content, [*self.owners[:last], owner, *self.owners[last:]])
 
     @property
@@ -104,11 +145,21 @@ def pack(
 Arrived = tuple[memoryview | bytes, list[memoryview]]
 
 
+def needs(kind: int, count: int) -> int:
+    """Return how many descriptors must be free to read a parcel of this kind (its first byte) with `count` of them.
+
+    An array's segment is mapped, which takes another, and one more for a moment; a payload alone can do without.
+    """
+    return 1 if kind == _RECYCLED and count == 1 else 2 * count + 1
+
+
 def unpack(content: bytes | memoryview, owned: list[Owned]) -> Arrived:
     """Return the pickle and its buffers; a payload is taken off the end of `owned`."""
     kind = content[0]
     if kind == _PLAIN:
         return memoryview(content)[1:], []
+    if kind == _WRAPPED:
+        return unpack(bytes(_map_leased(owned.pop())[: _WRAPPING.unpack(content)[1]]), owned)
     _, count, length, outside = _HEADER.unpack_from(content)
     here = memoryview(content)[_HEADER.size :]
     if kind == _INLINE:
@@ -126,18 +177,42 @@ def unpack(content: bytes | memoryview, owned: list[Owned]) -> Arrived:
     return meta[8 * count : 8 * count + length], buffers
 
 
-def _recycled(size: int, writes: Sequence[tuple[int, memoryview]]) -> Held:
+def _recycled(size: int, writes: Sequence[tuple[int, memoryview]]) -> Lent:
+    try:
+        return Lent(_filled(size, writes))
+    except OpenFilesError:
+        stored = bytearray(size)
+        _copy(stored, writes)
+        return Lent(None, stored)
+
+
+def _filled(size: int, writes: Sequence[tuple[int, memoryview]]) -> Owned:
     segment = recycler.take(size)
     if segment.is_fresh:
         _write(segment.fd, writes)
         segment.is_fresh = False
     else:
-        target = memoryview(kept_mapping(segment.key, segment.size, segment.fd))
-        for offset, view in writes:
-            target[offset : offset + view.nbytes] = view
-    lease = Held(segment.lend())
+        try:
+            _copy(kept_mapping(segment.key, segment.size, segment.fd), writes)
+        except SharedMemoryError:  # there is no more room for mappings
+            _write(segment.fd, writes)
+    lease = segment.lend()
     recycler.put_back(segment)
     return lease
+
+
+def _copy(target: Any, writes: Sequence[tuple[int, memoryview]]) -> None:
+    whole = memoryview(target)
+    for offset, view in writes:
+        whole[offset : offset + view.nbytes] = view
+
+
+def _read(fd: int) -> bytearray:
+    content = bytearray(os.fstat(fd).st_size)
+    done = 0
+    while done < len(content):  # one preadv moves 2 GiB at most
+        done += os.preadv(fd, [memoryview(content)[done:]], done)
+    return content
 
 
 def _sealed(size: int, writes: Sequence[tuple[int, memoryview]]) -> Segment:
