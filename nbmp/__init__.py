@@ -4,7 +4,7 @@
     import nbmp as mp       and the functions below
 
     start       start_processes, spawn, launch, ProcessContext, SpawnContext, default_start_method
-    arrays      share_memory, zeros, ones, empty, full, is_shared, trim
+    arrays      share_memory, zeros, ones, empty, full, zeros_like, ..., is_shared, memory_usage, trim
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     pools       Pool, ProcessPoolExecutor
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from nbmp.memory.arrays import share_memory as share_memory
     from nbmp.memory.arrays import zeros as zeros
     from nbmp.memory.janitor import trim as trim
+    from nbmp.monitoring.memory import memory_usage as memory_usage
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
     from nbmp.pipe import Connection as Connection
@@ -83,6 +84,7 @@ _HOMES = {
     "is_shared": "nbmp.memory.arrays",
     "launch": "nbmp.launching.start",
     "load_ipython_extension": "nbmp.notebook.extension",
+    "memory_usage": "nbmp.monitoring.memory",
     "ones": "nbmp.memory.arrays",
     "share_memory": "nbmp.memory.arrays",
     "spawn": "nbmp.launching.start",

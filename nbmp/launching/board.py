@@ -37,4 +37,4 @@ class Row:
 
 def board(world_size: int) -> Segment:
     """Return a new board, all ranks STARTING."""
-    return Segment.create(world_size * ROW_BYTES)
+    return Segment.create(world_size * ROW_BYTES, "board")

@@ -206,7 +206,7 @@ class _Arena:
         with self._lock:
             root = self._current()
             if root is None or self._used + size > ARENA_BYTES:
-                root, self._used = _root(Segment.create(ARENA_BYTES)), 0
+                root, self._used = _root(Segment.create(ARENA_BYTES, "arrays")), 0
                 self._current = ref(root)
             offset = self._used
             self._used += -(-size // _ALIGNMENT) * _ALIGNMENT

@@ -40,7 +40,7 @@ class Recycler:
                     return segment
                 shelf.append((segment, since))  # type: ignore[union-attr]
             self.made += 1
-        return Segment.create(wanted)
+        return Segment.create(wanted, "message")
 
     def put_back(self, segment: Segment) -> None:
         """Put a segment on the shelf, lent or not; beyond the bounds let it go: it ends with its last lease."""

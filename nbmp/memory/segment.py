@@ -43,8 +43,10 @@ class Segment:
         """Whether nothing was ever written to it: all zero, and no page taken yet."""
 
     @classmethod
-    def create(cls, size: int, *, sealed: bool = True) -> "Segment":
+    def create(cls, size: int, purpose: str = "array", *, sealed: bool = True) -> "Segment":
         """Return a new segment of `size` bytes (at least 1), all zero; the caller seals it unless `sealed`.
+
+        This process and the purpose, a word, stand in its name: `nbmp.memory_usage` shows them.
 
         Raises
         ------
@@ -53,7 +55,7 @@ class Segment:
             written, so this is a check at this moment and no promise.
         """
         _check_room(size)
-        control = made(platforms.anonymous_file, "nbmp")
+        control = made(platforms.anonymous_file, f"nbmp-{os.getpid()}-{purpose}")
         os.ftruncate(control.fileno(), max(1, size))
         if sealed:
             platforms.seal(control.fileno())

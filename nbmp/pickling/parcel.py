@@ -216,7 +216,7 @@ def _read(fd: int) -> bytearray:
 
 
 def _sealed(size: int, writes: Sequence[tuple[int, memoryview]]) -> Segment:
-    segment = Segment.create(size, sealed=False)
+    segment = Segment.create(size, "arguments", sealed=False)
     _write(segment.fd, writes)
     platforms.seal(segment.fd, contents=True)
     return segment

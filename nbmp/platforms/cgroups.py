@@ -55,13 +55,19 @@ def cgroup_cpu_limit() -> int | None:
 
 def cgroup_memory_left() -> int | None:
     """Return how many bytes the group may still take, clean page cache counted as free; None without a limit."""
-    left = []
+    found = cgroup_memory()
+    return None if found is None else max(0, found[0] - found[1])
+
+
+def cgroup_memory() -> tuple[int, int] | None:
+    """Return limit and use in bytes, clean page cache not counted, of the group or parent with the least left."""
+    found = []
     for folder in _folders("memory"):
         limit = _number(f"{folder}/memory.max") or _number(f"{folder}/memory.limit_in_bytes")
         used = _number(f"{folder}/memory.current") or _number(f"{folder}/memory.usage_in_bytes")
         if limit is not None and used is not None and limit < UNLIMITED:
-            left.append(max(0, limit - used + _inactive_file(folder)))
-    return min(left, default=None)
+            found.append((limit, used - _inactive_file(folder)))
+    return min(found, key=lambda pair: pair[0] - pair[1], default=None)
 
 
 def cgroup_oom_kills() -> int:

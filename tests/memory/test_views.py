@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ def held() -> tuple[int, int]:
     """Return how many descriptors and how many mappings of segments this process has."""
     targets = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     mappings = Path("/proc/self/maps").read_text()
-    return sum("memfd:nbmp " in target for target in targets), mappings.count("memfd:nbmp ")
+    segment = re.compile(r"memfd:nbmp-\d+-")
+    return sum(map(bool, map(segment.search, targets))), len(segment.findall(mappings))
 
 
 def test_copy_is_private() -> None:

@@ -1,0 +1,129 @@
+"""Which memory files of nbmp a process has mapped or open, read from /proc: nothing of it is opened, nothing locked."""
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import MutableMapping
+from functools import partial
+from typing import NamedTuple
+
+import psutil
+
+Key = tuple[int, int]
+"""Device and inode."""
+
+_FILE = rb"(?:/memfd:|/dev/shm/)nbmp-\S+"
+_MAPPING = re.compile(
+    rb"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) +(" + _FILE + rb")", re.MULTILINE
+)
+_LOCK = re.compile(r"([0-9a-f]+):([0-9a-f]+):(\d+) \d+ \S+$", re.MULTILINE)
+
+
+class MemoryFiles(NamedTuple):
+    """The memory files of one process."""
+
+    mapped: dict[Key, int]
+    """How many bytes of them are mapped."""
+    opened: dict[Key, os.stat_result]
+
+
+def memory_files(pid: int, names: MutableMapping[Key, str]) -> MemoryFiles:
+    """Look at one process; what the files are called is entered in `names`, which saves asking twice.
+
+    Raises
+    ------
+    PermissionError
+        When it is somebody else's.
+    OSError
+        When it ends meanwhile.
+    """
+    with open(f"/proc/{pid}/maps", "rb") as maps:
+        content = maps.read()
+    mapped: dict[Key, int] = {}
+    for start, end, offset, major, minor, inode, path in _MAPPING.findall(content):
+        key = os.makedev(int(major, 16), int(minor, 16)), int(inode)
+        mapped[key] = int(offset, 16) + int(end, 16) - int(start, 16)
+        if key not in names:
+            names[key] = path.decode()
+    return MemoryFiles(mapped, _opened(pid, names))
+
+
+def _opened(pid: int, names: MutableMapping[Key, str]) -> dict[Key, os.stat_result]:
+    opened: dict[Key, os.stat_result] = {}
+    folder = os.open(f"/proc/{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        stat_of = _own_stat if pid == os.getpid() else partial(os.stat, dir_fd=folder)
+        for name in os.listdir(folder):
+            try:
+                status = stat_of(name)
+            except OSError:
+                continue  # closed meanwhile
+            key = status.st_dev, status.st_ino
+            if key not in opened and (key in names or _is_named(key, status, name, folder, names)):
+                opened[key] = status
+    finally:
+        os.close(folder)
+    return opened
+
+
+def _own_stat(name: str) -> os.stat_result:
+    return os.fstat(int(name))  # half the time that the path takes
+
+
+def _is_named(key: Key, status: os.stat_result, name: str, folder: int, names: MutableMapping[Key, str]) -> bool:
+    """Return whether an open file is one of ours, and enter its name."""
+    if stat.S_ISREG(status.st_mode):
+        with contextlib.suppress(FileNotFoundError):
+            found = re.match(_FILE, os.fsencode(os.readlink(name, dir_fd=folder)))
+            if found:
+                names[key] = found[0].decode()
+    return key in names
+
+
+def locked_files() -> set[Key] | None:
+    """Return the files that anybody has locked, whose locking process still lives; None where that is not told."""
+    try:
+        with open("/proc/locks") as locks:
+            content = locks.read()
+    except OSError:
+        return None
+    return {(os.makedev(int(major, 16), int(minor, 16)), int(inode)) for major, minor, inode in _LOCK.findall(content)}
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the children of a process, theirs and so on, in no order; one that starts or ends now may be missed.
+
+    Asked of each process; looking through all processes of the machine, as psutil does, takes 20 times as long. But
+    not every kernel tells.
+    """
+    if not os.path.exists(f"/proc/{pid}/task/{pid}/children"):
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        children = _children(waiting.pop())
+        found += children
+        waiting += children
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    with contextlib.suppress(OSError):  # it ends, or one of its threads
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/children") as file:
+                children += map(int, file.read().split())
+    return children
+
+
+def file_system_room(path: str) -> tuple[int, int] | None:
+    """Return the bytes that a file system has in all, and those in use; None when it is not there or has no limit."""
+    if not hasattr(os, "statvfs"):
+        return None
+    try:
+        status = os.statvfs(path)
+    except OSError:
+        return None
+    block = status.f_frsize
+    return (status.f_blocks * block, (status.f_blocks - status.f_bavail) * block) if status.f_blocks else None
