@@ -5,7 +5,7 @@
     objects inside   (dtype object) pickled by NumPy
 
 A subclass travels as a plain array, its class and its attributes, of which those that are arrays travel as above: so a
-masked array over shared data and mask arrives over the same memory. One that has pickling of its own is pickled by that.
+masked array over shared data and mask arrives over the same memory. One with pickling of its own is pickled by that.
 """
 
 import pickle
