@@ -39,9 +39,13 @@ if TYPE_CHECKING:
     from nbmp.memory.arrays import full as full
     from nbmp.memory.arrays import is_shared as is_shared
     from nbmp.memory.arrays import ones as ones
-    from nbmp.memory.arrays import share_memory as share_memory
     from nbmp.memory.arrays import zeros as zeros
     from nbmp.memory.janitor import trim as trim
+    from nbmp.memory.likes import empty_like as empty_like
+    from nbmp.memory.likes import full_like as full_like
+    from nbmp.memory.likes import ones_like as ones_like
+    from nbmp.memory.likes import zeros_like as zeros_like
+    from nbmp.memory.sharing import share_memory as share_memory
     from nbmp.monitoring.memory import memory_usage as memory_usage
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
@@ -80,18 +84,22 @@ _HOMES = {
     "cpu_count": "nbmp.platforms",
     "default_start_method": "nbmp.launching.default_method",
     "empty": "nbmp.memory.arrays",
+    "empty_like": "nbmp.memory.likes",
     "full": "nbmp.memory.arrays",
+    "full_like": "nbmp.memory.likes",
     "is_shared": "nbmp.memory.arrays",
     "launch": "nbmp.launching.start",
     "load_ipython_extension": "nbmp.notebook.extension",
     "memory_usage": "nbmp.monitoring.memory",
     "ones": "nbmp.memory.arrays",
-    "share_memory": "nbmp.memory.arrays",
+    "ones_like": "nbmp.memory.likes",
+    "share_memory": "nbmp.memory.sharing",
     "spawn": "nbmp.launching.start",
     "start_processes": "nbmp.launching.start",
     "trim": "nbmp.memory.janitor",
     "unload_ipython_extension": "nbmp.notebook.extension",
     "zeros": "nbmp.memory.arrays",
+    "zeros_like": "nbmp.memory.likes",
 }
 
 __all__ = sorted(_HOMES)

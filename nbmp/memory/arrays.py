@@ -28,6 +28,7 @@ from nbmp.memory.janitor import look_after
 from nbmp.memory.mappings import kept_mapping
 from nbmp.memory.room import is_scarce
 from nbmp.memory.segment import Segment
+from nbmp.memory.subclasses import is_masked_array
 from nbmp.memory.weakly import WeakTable
 
 SMALL_BYTES = 64 * 1024
@@ -42,6 +43,10 @@ class _Root(np.ndarray):
     segment: Segment | None
     lease: Owned | None
     address: int
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        """Somebody sends the `base` of an array: a plain array of all the bytes arrives."""
+        return np.asarray, (np.ndarray.view(self, np.ndarray),)
 
 
 _roots: WeakTable[_Root] = WeakTable()
@@ -99,38 +104,18 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, or
     return array
 
 
-def share_memory(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a shared array with the contents of `array`: one copy, or `array` itself when it is shared already.
-
-    The given array stays private: NumPy cannot move the memory of an existing array, so keep and use what is returned.
-    Shape, dtype, memory layout (C or Fortran) and read-only flag are kept.
-
-    Raises
-    ------
-    TypeError
-        For what is not an array, for masked arrays, and for dtypes that hold Python objects.
-    SharedMemoryError
-        When it is larger than the memory left.
-    """
-    if not isinstance(array, np.ndarray):
-        raise TypeError(f"share_memory takes a numpy.ndarray, not {type(array).__name__}: give it numpy.asarray(...)")
-    if isinstance(array, np.ma.MaskedArray):
-        raise TypeError("a masked array is two arrays: share array.data and array.mask each")
-    if is_shared(array):
-        return array
-    columns_first = array.flags.f_contiguous and not array.flags.c_contiguous
-    shared = empty(array.shape, array.dtype, "F" if columns_first else "C")
-    shared[...] = array
-    shared.flags.writeable = array.flags.writeable
-    return shared
-
-
 def is_shared(array: object) -> bool:
-    """Return whether this array, or the array it is a view of, lies in shared memory.
+    """Return whether this array, or the array it is a view of, lies in shared memory; a masked array with its mask.
 
     A private array that came through a queue does not, although the message it came in did: it is the receiver's alone.
     """
-    return isinstance(array, np.ndarray) and _root_of(array) is not None
+    if not isinstance(array, np.ndarray) or _root_of(array) is None:
+        return False
+    return not is_masked_array(array) or _has_shared_mask(array)
+
+
+def _has_shared_mask(array: Any) -> bool:
+    return array.mask is np.ma.nomask or is_shared(array.mask)
 
 
 def place_of(array: NDArray[Any]) -> tuple[Segment, int] | None:

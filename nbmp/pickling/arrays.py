@@ -4,19 +4,28 @@
     private array    its bytes as an out-of-band buffer, without a copy here; a snapshot arrives, private again
     objects inside   (dtype object) pickled by NumPy
 
-A subclass of ndarray is pickled by its own means, its parts that are plain arrays as above.
+A subclass travels as a plain array, its class and its attributes, of which those that are arrays travel as above: so a
+masked array over shared data and mask arrives over the same memory. One with pickling of its own is pickled by that.
 """
 
 import pickle
+import sys
 from multiprocessing.context import get_spawning_popen
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
 from nbmp.memory.arrays import place_of
+from nbmp.memory.subclasses import put_together, taken_apart
 from nbmp.pickling.arriving import arriving_array
 
 Reduced = tuple[Any, ...]
+
+_VOID = np.dtype("V").num
+_NUMBERS = 24
+"""NumPy's own dtypes, which their `str` describes, have lower numbers than this."""
+_METHODS = ("__reduce__", "__reduce_ex__", "__setstate__")
 
 
 def reduce_array(array: np.ndarray[Any, Any]) -> Reduced:
@@ -25,7 +34,7 @@ def reduce_array(array: np.ndarray[Any, Any]) -> Reduced:
     if kind.hasobject:
         return array.__reduce_ex__(5)  # type: ignore[return-value]  # a tuple, for arrays
     flags = array.flags
-    if kind.names is None and kind.char != "V" and kind.metadata is None:
+    if kind.num < _NUMBERS and kind.num != _VOID and kind.metadata is None:
         kind = kind.str  # a dtype itself takes ten times as long
     place = place_of(array)
     if place is not None:
@@ -37,6 +46,7 @@ def reduce_array(array: np.ndarray[Any, Any]) -> Reduced:
     rows = array.T if columns_first else array
     if not (columns_first or flags.c_contiguous):
         rows = np.ascontiguousarray(array)
+        rows.flags.writeable = flags.writeable
     raw: Any = rows.reshape(-1).view(np.uint8) if rows.nbytes else b"" if not flags.writeable else bytearray()
     return private_array, (pickle.PickleBuffer(raw), array.shape, kind, columns_first)
 
@@ -44,3 +54,34 @@ def reduce_array(array: np.ndarray[Any, Any]) -> Reduced:
 def private_array(buffer: Any, shape: tuple[int, ...], kind: Any, columns_first: bool) -> Any:
     """Return an array over the bytes that arrived; read-only where they are."""
     return np.ndarray(shape, kind, buffer, 0, None, "F" if columns_first else "C")
+
+
+def reduce_subclass(array: np.ndarray[Any, Any]) -> Reduced:
+    """As `reduce_array`, for an instance of a subclass."""
+    kind = type(array)
+    if not _pickles_as_its_base(kind):
+        return array.__reduce_ex__(5)  # type: ignore[return-value]  # a tuple; or a string, which pickle takes too
+    plain, attributes = taken_apart(array)
+    return put_together, (plain, kind, attributes)
+
+
+def _pickles_as_its_base(kind: type) -> bool:
+    """Return whether a subclass of ndarray or MaskedArray leaves the pickling to that."""
+    masked = sys.modules.get("numpy.ma")
+    base: type = masked.MaskedArray if masked is not None and issubclass(kind, masked.MaskedArray) else np.ndarray
+    return all(getattr(kind, method) is getattr(base, method) for method in _METHODS)
+
+
+class ReducerTable(dict[type, Any]):
+    """A pickler's dispatch table that also knows all subclasses of ndarray: it looks for exact types only."""
+
+    def __missing__(self, kind: type) -> Any:
+        reducer = reduce_subclass if issubclass(kind, np.ndarray) else _BY_ITS_OWN_MEANS
+        if not issubclass(kind, type):  # a class whose metaclass this is goes by name
+            self[kind] = reducer
+            return reducer
+        raise KeyError(kind)
+
+
+_BY_ITS_OWN_MEANS = methodcaller("__reduce_ex__", 5)
+"""What a pickler calls for a type that it does not find in its table."""

@@ -103,10 +103,13 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         self._numpy = sys.modules.get("numpy")
 
     def reducer_override(self, obj: Any) -> Any:
-        if self._numpy is not None and type(obj) is self._numpy.ndarray:
-            from nbmp.pickling.arrays import reduce_array
+        if self._numpy is not None and isinstance(obj, self._numpy.ndarray):
+            from nbmp.pickling.arrays import reduce_array, reduce_subclass
 
-            return reduce_array(obj)
+            if type(obj) is self._numpy.ndarray:
+                return reduce_array(obj)
+            if type(obj) not in self.dispatch_table:
+                return reduce_subclass(obj)
         if self._to_main and isinstance(obj, type) and obj.__module__ == "__main__":
             return main_class, (obj.__qualname__, cloudpickle.dumps(obj))
         if isinstance(obj, BaseException) and isinstance(type(obj).__reduce__, types.MethodDescriptorType):

@@ -48,8 +48,9 @@ def _table() -> dict[Any, Any]:
     if now != _taught_from:
         _taught = {**copyreg.dispatch_table, **forking}
         if "numpy" in sys.modules:
-            from nbmp.pickling.arrays import reduce_array
+            from nbmp.pickling.arrays import ReducerTable, reduce_array
 
+            _taught = ReducerTable(_taught)
             _taught[sys.modules["numpy"].ndarray] = reduce_array
         _taught_from = now
     return _taught

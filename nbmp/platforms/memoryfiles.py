@@ -44,7 +44,7 @@ def memory_files(pid: int, names: MutableMapping[Key, str]) -> MemoryFiles:
     for start, end, offset, major, minor, inode, path in _MAPPING.findall(content):
         key = os.makedev(int(major, 16), int(minor, 16)), int(inode)
         mapped[key] = int(offset, 16) + int(end, 16) - int(start, 16)
-        if key not in names:
+        if key not in names or b"/#" not in path:  # that is how a file is called that had no name when it was opened
             names[key] = path.decode()
     return MemoryFiles(mapped, _opened(pid, names))
 

@@ -143,9 +143,7 @@ def test_share_memory_takes_arrays_only(wrong: Any) -> None:
         nbmp.share_memory(wrong)
 
 
-def test_share_memory_refuses_masked_arrays_and_objects() -> None:
-    with pytest.raises(TypeError, match=r"array\.data and array\.mask"):
-        nbmp.share_memory(np.ma.array([1, 2], mask=[True, False]))
+def test_share_memory_refuses_objects() -> None:
     with pytest.raises(TypeError, match="Python objects"):
         nbmp.share_memory(np.array([None, {}]))
 
