@@ -148,6 +148,8 @@ class ProcessLaunch(ProcessContext):
 
     def _rank_ended(self, record: RankRecord) -> None:
         self.sentinels.clear()
+        self.processes.clear()
+        record.process = None  # the user's object, which knows this launch: no circle is left behind
         self._finish()
 
 
