@@ -41,8 +41,8 @@ class Context(multiprocessing.context.BaseContext):
     BoundedSemaphore = staticmethod(_travelling.BoundedSemaphore)
     Event = staticmethod(_travelling.Event)
     Barrier = staticmethod(_travelling.Barrier)
-    Value = staticmethod(_travelling.Value)  # type: ignore[assignment]
-    Array = staticmethod(_travelling.Array)  # type: ignore[assignment]
+    Value: Any = staticmethod(_travelling.Value)
+    Array: Any = staticmethod(_travelling.Array)
 
     def cpu_count(self) -> int:
         """Return how many cores this process may use."""
@@ -140,7 +140,7 @@ Semaphore = default.Semaphore
 BoundedSemaphore = default.BoundedSemaphore
 Event = default.Event
 Barrier = default.Barrier
-Value = default.Value
-Array = default.Array
+Value: Any = default.Value
+Array: Any = default.Array
 Manager = default.Manager
 set_forkserver_preload = default.set_forkserver_preload

@@ -137,6 +137,18 @@ def try_lock(lock: Any) -> bool:
     return bool(lock.acquire(block=False))
 
 
+_remembered: Any = None
+
+
+def remember(lock: Any) -> None:
+    global _remembered
+    _remembered = lock
+
+
+def try_remembered(_: object) -> bool:
+    return try_lock(_remembered)
+
+
 def put(there: Any, value: Any) -> None:
     there.put(value)
 
