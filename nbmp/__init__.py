@@ -6,7 +6,8 @@
     start       start_processes, spawn, launch, ProcessContext, SpawnContext, default_start_method
     arrays      share_memory, zeros, ones, empty, full, zeros_like, ..., is_shared, memory_usage, trim
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
-    pools       Pool, ProcessPoolExecutor
+    processes   Process, Pool, ProcessPoolExecutor
+    contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitoring`
@@ -17,6 +18,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from multiprocessing import AuthenticationError as AuthenticationError
+    from multiprocessing import BufferTooShort as BufferTooShort
+    from multiprocessing import ProcessError as ProcessError
+    from multiprocessing import RawArray as RawArray
+    from multiprocessing import RawValue as RawValue
+    from multiprocessing import TimeoutError as TimeoutError
+    from multiprocessing import active_children as active_children
+    from multiprocessing import allow_connection_pickling as allow_connection_pickling
+    from multiprocessing import current_process as current_process
+    from multiprocessing import freeze_support as freeze_support
+    from multiprocessing import get_logger as get_logger
+    from multiprocessing import log_to_stderr as log_to_stderr
+    from multiprocessing import parent_process as parent_process
+    from multiprocessing import reducer as reducer
+    from multiprocessing import set_executable as set_executable
+
+    from nbmp.context import Array as Array
+    from nbmp.context import Barrier as Barrier
+    from nbmp.context import BoundedSemaphore as BoundedSemaphore
+    from nbmp.context import Condition as Condition
+    from nbmp.context import Event as Event
+    from nbmp.context import Lock as Lock
+    from nbmp.context import Manager as Manager
+    from nbmp.context import RLock as RLock
+    from nbmp.context import Semaphore as Semaphore
+    from nbmp.context import Value as Value
+    from nbmp.context import get_context as get_context
+    from nbmp.context import set_forkserver_preload as set_forkserver_preload
     from nbmp.errors import BrokenPoolError as BrokenPoolError
     from nbmp.errors import CannotTravelError as CannotTravelError
     from nbmp.errors import LaunchTimeoutError as LaunchTimeoutError
@@ -32,6 +61,9 @@ if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext as ProcessContext
     from nbmp.launching.context import SpawnContext as SpawnContext
     from nbmp.launching.default_method import default_start_method as default_start_method
+    from nbmp.launching.default_method import get_all_start_methods as get_all_start_methods
+    from nbmp.launching.default_method import get_start_method as get_start_method
+    from nbmp.launching.default_method import set_start_method as set_start_method
     from nbmp.launching.start import launch as launch
     from nbmp.launching.start import spawn as spawn
     from nbmp.launching.start import start_processes as start_processes
@@ -53,26 +85,43 @@ if TYPE_CHECKING:
     from nbmp.pipe import Pipe as Pipe
     from nbmp.platforms import cpu_count as cpu_count
     from nbmp.pool import Pool as Pool
+    from nbmp.process import Process as Process
     from nbmp.queue import JoinableQueue as JoinableQueue
     from nbmp.queue import Queue as Queue
     from nbmp.queue import SimpleQueue as SimpleQueue
+    from nbmp.reductions import init_reductions as init_reductions
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Array": "nbmp.context",
+    "AuthenticationError": "multiprocessing",
+    "Barrier": "nbmp.context",
+    "BoundedSemaphore": "nbmp.context",
     "BrokenPoolError": "nbmp.errors",
+    "BufferTooShort": "multiprocessing",
     "CannotTravelError": "nbmp.errors",
+    "Condition": "nbmp.context",
     "Connection": "nbmp.pipe",
+    "Event": "nbmp.context",
     "JoinableQueue": "nbmp.queue",
     "LaunchTimeoutError": "nbmp.errors",
+    "Lock": "nbmp.context",
+    "Manager": "nbmp.context",
     "Pipe": "nbmp.pipe",
     "Pool": "nbmp.pool",
+    "Process": "nbmp.process",
     "ProcessContext": "nbmp.launching.context",
+    "ProcessError": "multiprocessing",
     "ProcessException": "nbmp.errors",
     "ProcessExitedException": "nbmp.errors",
     "ProcessPoolExecutor": "nbmp.executor",
     "ProcessRaisedException": "nbmp.errors",
     "Queue": "nbmp.queue",
+    "RLock": "nbmp.context",
+    "RawArray": "multiprocessing",
+    "RawValue": "multiprocessing",
+    "Semaphore": "nbmp.context",
     "SharedMemoryError": "nbmp.errors",
     "SimpleQueue": "nbmp.queue",
     "SpawnContext": "nbmp.launching.context",
@@ -80,19 +129,35 @@ _HOMES = {
     "StdinError": "nbmp.errors",
     "TimeoutError": "multiprocessing",
     "UnsupportedPlatformError": "nbmp.errors",
+    "Value": "nbmp.context",
     "WorkerExitedError": "nbmp.errors",
+    "active_children": "multiprocessing",
+    "allow_connection_pickling": "multiprocessing",
     "cpu_count": "nbmp.platforms",
+    "current_process": "multiprocessing",
     "default_start_method": "nbmp.launching.default_method",
     "empty": "nbmp.memory.arrays",
     "empty_like": "nbmp.memory.likes",
+    "freeze_support": "multiprocessing",
     "full": "nbmp.memory.arrays",
     "full_like": "nbmp.memory.likes",
+    "get_all_start_methods": "nbmp.launching.default_method",
+    "get_context": "nbmp.context",
+    "get_logger": "multiprocessing",
+    "get_start_method": "nbmp.launching.default_method",
+    "init_reductions": "nbmp.reductions",
     "is_shared": "nbmp.memory.arrays",
     "launch": "nbmp.launching.start",
     "load_ipython_extension": "nbmp.notebook.extension",
+    "log_to_stderr": "multiprocessing",
     "memory_usage": "nbmp.monitoring.memory",
     "ones": "nbmp.memory.arrays",
     "ones_like": "nbmp.memory.likes",
+    "parent_process": "multiprocessing",
+    "reducer": "multiprocessing",
+    "set_executable": "multiprocessing",
+    "set_forkserver_preload": "nbmp.context",
+    "set_start_method": "nbmp.launching.default_method",
     "share_memory": "nbmp.memory.sharing",
     "spawn": "nbmp.launching.start",
     "start_processes": "nbmp.launching.start",
@@ -102,10 +167,15 @@ _HOMES = {
     "zeros_like": "nbmp.memory.likes",
 }
 
+_MODULES = ("context", "pool", "process", "queue", "reductions")
+"""Modules that users know by these names from `multiprocessing` and `torch.multiprocessing`."""
+
 __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"nbmp.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'nbmp' has no attribute {name!r}")
@@ -115,4 +185,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, *_MODULES})

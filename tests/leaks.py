@@ -12,12 +12,13 @@ a helper are named by the functions in `HELPER_DESCRIPTORS`.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
@@ -49,7 +50,13 @@ def to_fork_server() -> set[int | None]:
     return {server.channel.fileno()} if server else set()
 
 
-HELPER_DESCRIPTORS: list[Callable[[], set[int | None]]] = [to_standard_helpers, to_fork_server]
+def to_standard_heap() -> set[int | None]:
+    """Return what leads to the memory that multiprocessing keeps for its shared values: each file, and its mapping."""
+    prefix = f"/dev/shm/pym-{os.getpid()}-"
+    return {fd for fd, target in _targets() if target.startswith(prefix)}
+
+
+HELPER_DESCRIPTORS: list[Callable[[], set[int | None]]] = [to_standard_helpers, to_fork_server, to_standard_heap]
 
 
 @dataclass(frozen=True)
@@ -121,12 +128,10 @@ def is_helper(command: str, command_of_parent: str) -> bool:
 
 def _descriptors(to_helpers: Collection[int | None]) -> dict[tuple[int, str], str]:
     """Return the open descriptors of this process and what each one leads to."""
-    found: dict[tuple[int, str], str] = {}
+    return {(fd, target): f"{fd} -> {target}" for fd, target in _targets() if fd not in to_helpers}
+
+
+def _targets() -> Iterator[tuple[int, str]]:
     for name in os.listdir("/proc/self/fd"):
-        try:
-            target = os.readlink(f"/proc/self/fd/{name}")
-        except FileNotFoundError:  # the one that the listing itself had open
-            continue
-        if int(name) not in to_helpers:
-            found[int(name), target] = f"{name} -> {target}"
-    return found
+        with contextlib.suppress(FileNotFoundError):  # the one that the listing itself had open
+            yield int(name), os.readlink(f"/proc/self/fd/{name}")

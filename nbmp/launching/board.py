@@ -9,7 +9,7 @@ import time
 
 from nbmp.memory.segment import Segment
 
-STARTING, RUNNING, ENDING = range(3)
+STARTING, RUNNING, ENDING, LOST = range(4)
 
 _ROW = struct.Struct("=B7xd")  # state, monotonic time at which the rank's function was called
 ROW_BYTES = 64
@@ -30,8 +30,12 @@ class Row:
         """The function is over."""
         self._map[self._offset] = ENDING
 
+    def lost(self) -> None:
+        """The rank has an outcome and no channel any more to tell it."""
+        self._map[self._offset] = LOST
+
     def state(self) -> int:
-        """Return STARTING, RUNNING or ENDING."""
+        """Return STARTING, RUNNING, ENDING or LOST."""
         return self._map[self._offset]
 
 

@@ -1,5 +1,6 @@
 """The ranks of one launch, seen from the launching process."""
 
+import itertools
 import math
 import os
 import signal
@@ -9,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
+from nbmp.launching import unjoined
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
 from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
@@ -24,6 +26,9 @@ INTERRUPT_SECONDS = 1.0
 """From SIGTERM to SIGKILL after an interrupt."""
 KILL_SECONDS = 5.0
 """How long to wait for the end of a killed process: one that hangs in the kernel is given up."""
+
+
+_counter = itertools.count()
 
 
 class ProcessContext:
@@ -55,6 +60,7 @@ class ProcessContext:
         self._owner = os.getpid()
         self._error: ProcessException | None = None
         self._stopped_by = ""
+        self._number = next(_counter)
         self._aftermath = ""
         self._changed = threading.Condition()
         if records:
@@ -136,13 +142,27 @@ class ProcessContext:
             self._wait(lambda: not self._living(), KILL_SECONDS)
             self._aftermath = self._tell_aftermath(living, killed, time.monotonic() - begun)
 
+    def failure_line(self) -> str:
+        """Return what is said at exit if nobody joins; empty without a failure."""
+        failures = [record.failure for record in self.ranks if record.failure is not None]
+        if not failures:
+            return ""
+        first = min(failures, key=lambda failure: failure.when)
+        return f"rank {first.rank} (pid {first.pid}) failed and its launch was never joined: {first.summary}"
+
     def _rank_ended(self, record: RankRecord) -> None:
         """Called by the supervisor, once for each rank."""
         process = self.processes[record.rank]
         self.sentinels.pop(process.sentinel, None)
         process.join()  # it has ended: multiprocessing forgets it
         if all(record.ended for record in self.ranks):
-            self.finished.set()
+            self._finish()
+
+    def _finish(self) -> None:
+        line = self._error is None and self.failure_line()
+        if line:
+            unjoined.remember(self._number, line)
+        self.finished.set()
 
     def _is_over(self) -> bool:
         return self._failed() or all(record.ended for record in self.ranks)
@@ -186,6 +206,7 @@ class ProcessContext:
         self.stop(TERM_SECONDS if grace_period is None else grace_period, reason="the failure")
 
     def _raise_failure(self) -> None:
+        unjoined.forget(self._number)
         if self._error is None:
             failures = tuple(record.failure for record in self.ranks if record.failure is not None)
             if failures:

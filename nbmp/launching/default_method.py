@@ -1,4 +1,8 @@
-"""Which start method is used when none is asked for, and why."""
+"""Which start method is used when none is asked for, and why.
+
+The choice of `set_start_method` is nbmp's own: the standard library's is never touched, since it belongs to every
+library of the process. Ranks and what they start inherit it.
+"""
 
 import sys
 from typing import NamedTuple
@@ -15,13 +19,66 @@ class StartMethod(NamedTuple):
     reason: str
 
 
+_chosen: str | None = None
+
+
+def set_start_method(method: str | None, force: bool = False) -> None:
+    """Choose the start method of everything that is started without one.
+
+    Parameters
+    ----------
+    method : {"fork", "forkserver", "spawn"}
+        None, with `force`: back to `default_start_method`.
+
+    Raises
+    ------
+    ValueError
+        For an unknown method.
+    RuntimeError
+        When one was chosen before, unless `force` is given.
+    """
+    if _chosen is not None and not force:
+        raise RuntimeError("context has already been set")
+    if method is not None or not force:
+        check_method(method)
+    inherit(method)
+
+
+def get_start_method(allow_none: bool = False) -> str | None:
+    """Return the method of everything that is started without one; None, if allowed, when none was chosen.
+
+    Unlike the standard library's, asking chooses nothing.
+    """
+    if _chosen is None and allow_none:
+        return None
+    return default_start_method().method
+
+
+def get_all_start_methods() -> list[str]:
+    """Return the methods that there are here; as in the standard library the first is the usual default."""
+    return list(METHODS)
+
+
+def inherit(method: str | None) -> None:
+    """Know what the launching process has chosen."""
+    global _chosen
+    _chosen = method
+
+
+def chosen() -> str | None:
+    """Return what `set_start_method` has chosen."""
+    return _chosen
+
+
 def default_start_method() -> StartMethod:
     """Return the start method that a launch without one would use now, and the reason in words.
 
-    `fork` where it is safe: it is the fastest and ranks inherit everything. `forkserver` when CUDA is initialised in
-    this process or an OpenMP thread pool (libgomp) is alive, since a forked rank would fail or hang there. `spawn`
-    outside Linux.
+    What `set_start_method` has chosen; otherwise `fork` where it is safe: it is the fastest and ranks inherit
+    everything. `forkserver` when CUDA is initialised in this process or an OpenMP thread pool (libgomp) is alive, since
+    a forked rank would fail or hang there. `spawn` outside Linux.
     """
+    if _chosen is not None:
+        return StartMethod(_chosen, "chosen by set_start_method")
     if sys.platform != "linux":
         return StartMethod("spawn", f"{sys.platform} has no safe fork")
     danger = platforms.unsafe_to_fork()
@@ -38,13 +95,17 @@ def choose(asked: str | None) -> StartMethod:
     ValueError
         For an unknown method; names the known ones.
     """
-    if asked is None:
-        return default_start_method()
-    if asked not in METHODS:
-        raise ValueError(f"unknown start method {asked!r}: it is one of {', '.join(METHODS)}")
-    if asked == "fork":
+    if asked is not None:
+        check_method(asked)
+    if (asked or _chosen) == "fork":
         _warn_of_fork()
-    return StartMethod(asked, "asked for")
+    return default_start_method() if asked is None else StartMethod(asked, "asked for")
+
+
+def check_method(method: object) -> None:
+    """Raise ValueError for an unknown method; names the known ones."""
+    if method not in METHODS:
+        raise ValueError(f"unknown start method {method!r}: it is one of {', '.join(METHODS)}")
 
 
 _warned = False
@@ -57,6 +118,15 @@ def _warn_of_fork() -> None:
         import warnings
 
         _warned = True
-        warnings.warn(
-            f"fork was asked for, but {danger}; start_method='forkserver' is safe", RuntimeWarning, stacklevel=5
-        )
+        text = f"fork was asked for, but {danger}; start_method='forkserver' is safe"
+        warnings.warn(text, RuntimeWarning, stacklevel=_level_of_user())
+
+
+def _level_of_user() -> int:
+    """Return the `stacklevel` at which the caller's warning points to the user's line: outside nbmp and IPython."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("nbmp", "IPython", "contextlib"):
+            return level
+        frame, level = frame.f_back, level + 1
+    return 1

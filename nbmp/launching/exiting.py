@@ -7,6 +7,7 @@ process ends in any other way the ranks' lifelines see to it.
 import atexit
 from weakref import WeakSet
 
+from nbmp.launching import unjoined
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.private import in_forked_child
 
@@ -27,6 +28,7 @@ def _end_all() -> None:
             context.finished.wait()
         except KeyboardInterrupt:
             context.stop(INTERRUPT_SECONDS, reason="an interrupt")
+    unjoined.tell()
 
 
 atexit.register(_end_all)

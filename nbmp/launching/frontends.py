@@ -24,6 +24,8 @@ class Chunk(NamedTuple):
     stream: str
     """`"stdout"` or `"stderr"`."""
     text: str
+    label: str = ""
+    """What it is tagged with instead of the rank's number."""
 
 
 class Display(NamedTuple):
@@ -96,8 +98,8 @@ class PlainFrontend:
 
 
 def tagged(chunk: Chunk, tag: str = "") -> str:
-    """Return the chunk's lines, each with `tag` in front, `[rank] ` unless given."""
-    tag = tag or f"[{chunk.rank}] "
+    """Return the chunk's lines, each with `tag` in front, `[rank] ` or `[label] ` unless given."""
+    tag = tag or f"[{chunk.label or chunk.rank}] "
     return tag + chunk.text[:-1].replace("\n", "\n" + tag) + "\n"
 
 

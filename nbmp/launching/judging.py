@@ -11,6 +11,10 @@ from nbmp.launching.process import UNKNOWN_STATUS
 from nbmp.launching.record import RankRecord
 from nbmp.reports import RUNNING, RankFailure
 
+LOST = (
+    "Its result (or exception) is lost: it has closed a descriptor that is not its own (os.close, os.closerange) and "
+    "that would have carried it."
+)
 CRASH_BYTES = 1 << 16
 """How much of a crashed rank's stack is read."""
 
@@ -52,6 +56,8 @@ def _exited(record: RankRecord, code: int) -> RankFailure:
     hint = _last_errors(record)
     if code == UNKNOWN_STATUS and not record.has_outcome:
         hint = "(255 also stands for an exit status that somebody else's wait() took.)\n" + hint
+    if record.has_lost_its_channel:
+        hint = f"{LOST}\n{hint}"
     return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, None, hint=hint.rstrip())
 
 

@@ -27,6 +27,10 @@ class Setup(NamedTuple):
     """Where to go; None when the launching process' folder is gone."""
     path: list[str]
     argv: list[str]
+    start_method: str | None
+    """What `set_start_method` has chosen."""
+    is_process: bool
+    """Whether it is no rank of a launch but a `nbmp.Process`: it can be interrupted and prints what it raises."""
     board: Any
     """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
     crash: Any

@@ -21,6 +21,7 @@ class RankStream:
 
     def __init__(self, rank: int, name: str, pipe: Descriptor) -> None:
         self.rank = rank
+        self.label = ""
         self.name = name
         self.pipe = pipe
         self.last_line = ""
@@ -70,7 +71,7 @@ class RankStream:
         self._partial = [tail]
         if "\r" in whole:  # a terminal would show what was written over it last
             whole = "\n".join(_visible(line.rstrip("\r")) for line in whole.split("\n"))
-        return [Chunk(self.rank, self.name, whole + "\n")]
+        return [Chunk(self.rank, self.name, whole + "\n", self.label)]
 
 
 def _visible(line: str) -> str:

@@ -34,6 +34,7 @@ class Life(Protocol):
 
     def terminate(self) -> None: ...
     def kill(self) -> None: ...
+    def signal(self, number: int) -> None: ...
     def close(self) -> None: ...
 
 
@@ -42,12 +43,12 @@ class RankProcess(BaseProcess):
 
     _start_method = None  # a rank keeps its own default, it does not inherit how it was started
 
-    unpickles = False
+    _unpickles = False
     """Whether the rank is at its task's arrival, which may import modules of the user's; set in the rank."""
 
     _begin: Callable[[], Life] | None = None
 
-    def come_alive(self, begin: Callable[[], Life]) -> None:
+    def _come_alive(self, begin: Callable[[], Life]) -> None:
         """Start it by calling `begin()`; otherwise as `start` of multiprocessing's."""
         self._begin = begin
         try:
@@ -59,12 +60,17 @@ class RankProcess(BaseProcess):
         assert self._begin is not None, "a rank is started by its launch"
         return self._begin()
 
-    def live(self, body: Callable[[], None], lifeline: int) -> int:
+    def _live(self, body: Callable[[], None], lifeline: int) -> int:
         """In the rank: be its process while `body()` runs; return the exit code."""
-        vars(self)["run"] = body
+
+        def run() -> None:
+            del vars(self)["run"]
+            body()
+
+        vars(self)["run"] = run
         return self._bootstrap(parent_sentinel=lifeline)  # type: ignore[attr-defined, no-any-return]
 
-    def adopt(self, parent: tuple[str, int], authkey: bytes) -> None:
+    def _adopt(self, parent: tuple[str, int], authkey: bytes) -> None:
         """In a rank that is no fork of the launching process: know its name and pid, and its key."""
         self._parent_name, self._parent_pid = parent
         self.authkey = authkey
@@ -84,7 +90,7 @@ def start_each(plans: "Sequence[Plan]", begin: Callable[["Plan"], Life]) -> None
     started: list[RankProcess] = []
     try:
         for plan in plans:
-            plan.process.come_alive(partial(begin, plan))
+            plan.process._come_alive(partial(begin, plan))
             started.append(plan.process)
             plan.ends.close()
     except BaseException:
@@ -118,17 +124,18 @@ class Ending:
 
     def terminate(self) -> None:
         """Ask to end: SIGTERM to the rank's process group."""
-        self._signal(signal.SIGTERM)
+        self.signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End: SIGKILL to the rank's process group."""
-        self._signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the rank's process group."""
+        with self._reaping:
+            if self.poll() is None:
+                signal_group(self.pid, number)
 
     def _reap(self) -> int | None:
         """Return the exit code if it has ended; does not block."""
         raise NotImplementedError
-
-    def _signal(self, number: int) -> None:
-        with self._reaping:
-            if self.poll() is None:
-                signal_group(self.pid, number)

@@ -1,5 +1,6 @@
 """An exception of a rank, made ready to be told. Runs in the rank; loaded only when something was raised."""
 
+import multiprocessing.process
 import os
 import time
 import traceback
@@ -8,7 +9,7 @@ from types import TracebackType
 import nbmp
 from nbmp.launching.messages import Raised, RawException, RawFrame
 
-_OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
+_NOT_THEIRS = (os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep, multiprocessing.process.__file__)
 _CHAIN = 10
 """How many earlier exceptions are told."""
 
@@ -22,8 +23,8 @@ def raised(error: BaseException, stage: str) -> Raised:
 
 
 def _user_part(trace: TracebackType | None) -> TracebackType | None:
-    """Return the traceback without the frames of nbmp at its beginning."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+    """Return the traceback without the frames at its beginning that are not the user's."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_NOT_THEIRS):
         trace = trace.tb_next
     return trace
 

@@ -17,11 +17,13 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from multiprocessing.process import current_process
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
 from nbmp.channels import Channel
-from nbmp.launching import frontends, seeds, stdio
+from nbmp.launching import default_method, frontends, seeds, stdio
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
@@ -74,7 +76,7 @@ def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
             os._exit(_FAILED)
         setup: Setup = message.read()
         process = RankProcess(name=setup.name, daemon=setup.daemon)
-        process.adopt(setup.parent, setup.authkey)
+        process._adopt(setup.parent, setup.authkey)
         rank = _Rank(process, setup, channel, Row(Segment(own(setup.board.detach())), setup.rank), None)
         rank.settle(lifeline, setup.crash.detach(), set())
         rank.adopt_interpreter()
@@ -91,13 +93,14 @@ class _Rank:
         self._process = process
         self._setup = setup
         self._channel = channel
+        self._inode = _inode(channel.fd)
         self._sending = threading.Lock()  # display() may come from any thread
         self._row = row
         self._task = task
 
     def settle(self, lifeline: int, crash: int, signals: set[int]) -> None:
         """Take hold of signals, lifeline and standard streams: before anything that can fail or last."""
-        signal.signal(signal.SIGINT, _ignore_interrupt)
+        signal.signal(signal.SIGINT, signal.default_int_handler if self._setup.is_process else _ignore_interrupt)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         platforms.arm_lifeline(lifeline, os.getpid())
@@ -119,6 +122,7 @@ class _Rank:
         if setup.cwd is not None:
             os.chdir(setup.cwd)
         sys.path[:] = setup.path
+        default_method.inherit(setup.start_method)
         sys.argv[:] = setup.argv
         if setup.logging is not None:
             import logging
@@ -131,7 +135,7 @@ class _Rank:
             from nbmp.launching.onimport import when_imported
 
             when_imported("IPython.core.interactiveshell", self._set_up_frontend)
-        return self._process.live(self._body, lifeline)
+        return self._process._live(self._body, lifeline)
 
     def _body(self) -> None:
         rank = os.getpid()
@@ -155,8 +159,11 @@ class _Rank:
             from nbmp.launching.raising import raised
 
             self._row.ending()
+            told = raised(error, stage)
+            if self._setup.is_process or not self._has_channel():
+                print(f"Process {current_process().name}:\n{told.text}", end="", file=sys.stderr)
             stdio.flush()
-            self._send(RAISED, plain(raised(error, stage)))
+            self._send(RAISED, plain(told))
             raise SystemExit(_FAILED) from None
         stdio.flush()
         self._send(RETURNED, parcel)
@@ -171,11 +178,12 @@ class _Rank:
         message = self._channel.receive()
         if message is None:
             os._exit(_FAILED)
-        self._process.unpickles = True
+        self._process._unpickles = True
         try:
             call: Call = message.read()
         finally:
-            self._process.unpickles = False
+            self._process._unpickles = False
+        _fill_main(call.fn)
         return lambda rank: call.fn(rank, *call.args)
 
     def _send(self, kind: int, parcel: Parcel) -> None:
@@ -183,10 +191,21 @@ class _Rank:
             self._deliver(kind, parcel)
 
     def _deliver(self, kind: int, parcel: Parcel) -> None:
+        if not self._has_channel():
+            self._row.lost()
+            stdio.flush()
+            os._exit(_FAILED)
         try:
             self._channel.send(parcel, kind)
         except (BrokenPipeError, ConnectionResetError):
             os._exit(_FAILED)  # the launching process is gone, and with it whoever wanted to know
+
+    def _has_channel(self) -> bool:
+        """Return whether the descriptor still is the channel: the user's code may have closed it, and opened others."""
+        try:
+            return _inode(self._channel.fd) == self._inode
+        except OSError:
+            return False
 
     def _set_up_frontend(self) -> None:
         from importlib import import_module
@@ -200,6 +219,19 @@ class _Rank:
         with self._sending:
             self._deliver(SHOWN, plain(message))
             self._channel.receive()  # SEEN: what is printed from here on comes after it
+
+
+def _fill_main(function: Any) -> None:
+    """Put what a function of `__main__` brought along where the standard library's pickler looks for it: by name."""
+    if isinstance(function, FunctionType) and function.__module__ == "__main__":
+        main = vars(sys.modules["__main__"])
+        for name, value in {**function.__globals__, function.__name__: function}.items():
+            if not name.startswith("__"):
+                main.setdefault(name, value)
+
+
+def _inode(fd: int) -> int:
+    return os.fstat(fd).st_ino
 
 
 def _result(value: Any) -> Parcel:

@@ -78,6 +78,11 @@ class RankRecord:
         """Whether its function came to an end, well or badly."""
         return self.returned or self.raised is not None or self.left_with is not None
 
+    @property
+    def has_lost_its_channel(self) -> bool:
+        """Whether its function came to an end that it could not tell of, since it had closed the descriptor."""
+        return self._row.state() == board.LOST
+
     def set_ended(self, state: str, failure: RankFailure | None) -> None:
         """It has ended, and all it wrote is shown."""
         self._ended_at = time.monotonic()

@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import struct
+from collections.abc import Sequence
 from typing import NoReturn
 
 from nbmp.channels import Channel
@@ -29,10 +30,10 @@ PRELOAD = (
 _ANSWER = struct.Struct("=q")
 
 
-def serve(fd: int) -> None:
+def serve(fd: int, preload: Sequence[str] = ()) -> None:
     """Fork a rank for each request until the launching process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for module in PRELOAD:
+    for module in (*PRELOAD, *preload):
         with contextlib.suppress(ImportError):
             __import__(module)
     gc.collect()

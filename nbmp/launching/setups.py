@@ -8,6 +8,7 @@ from multiprocessing.process import current_process
 
 from nbmp import platforms
 from nbmp.launching import seeds
+from nbmp.launching.default_method import chosen
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.messages import LoggingSetup, Setup
 from nbmp.launching.threads import THREAD_VARIABLES
@@ -35,6 +36,8 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
             cwd=folder,
             path=list(sys.path),
             argv=list(sys.argv),
+            start_method=chosen(),
+            is_process=False,
             board=TravellingFd(0),
             crash=TravellingFd(1),
         )

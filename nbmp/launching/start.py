@@ -7,11 +7,10 @@ then                         `begin` -> monitor -> waiting
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from multiprocessing.process import current_process
 from operator import index
 from typing import Any, SupportsIndex
 
-from nbmp.errors import LaunchTimeoutError, StartError
+from nbmp.errors import LaunchTimeoutError
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
@@ -148,7 +147,6 @@ def _start(
     wait: Callable[[ProcessContext], None],
 ) -> ProcessContext:
     """Start ranks and wait for them; an interrupt in between, however it falls, leaves none behind."""
-    _refuse_while_imported()
     arguments, nprocs = _checked(fn, args, nprocs, threads)
     _check_env(env)
     choice = choose(start_method)
@@ -174,15 +172,6 @@ def _start(
             context.stop(INTERRUPT_SECONDS, reason="an interrupt")
         raise
     return context
-
-
-def _refuse_while_imported() -> None:
-    """Raise StartError in a rank that gets its task: its ranks would import the same module, and theirs, and so on."""
-    if getattr(current_process(), "unpickles", False):
-        raise StartError(
-            "a module starts ranks while it is imported, and is imported here because a rank needs a function of it: "
-            "put what starts ranks under `if __name__ == '__main__':` or into a function"
-        )
 
 
 def _checked(fn: Any, args: Any, nprocs: Any, threads: Any) -> tuple[tuple[Any, ...], int]:

@@ -8,8 +8,10 @@ An error in between ends what was started and closes what was made.
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
+from multiprocessing.process import current_process
 from typing import Any, TypeVar
 
+from nbmp.errors import StartError
 from nbmp.launching.board import board
 from nbmp.launching.channel import SETUP, TASK, plain
 from nbmp.launching.connecting import connect, disconnect
@@ -19,6 +21,7 @@ from nbmp.launching.messages import Setup
 from nbmp.launching.plan import Plan
 from nbmp.launching.process import RankProcess, abandon
 from nbmp.launching.record import RankRecord
+from nbmp.launching.shortage import explained
 from nbmp.memory.segment import Segment
 from nbmp.pickling.parcel import Parcel
 
@@ -43,8 +46,14 @@ def begin(
         See `Plan.threads`.
     processes
         Processes of the ranks that somebody has made already, in their order.
+
+    Raises
+    ------
+    StartError
+        When there are not enough descriptors, processes or threads; says the limit and what to do.
     """
-    with ExitStack() as undo:
+    _refuse_while_imported()
+    with explained(), ExitStack() as undo:
         table = board(len(setups))
         records, plans = [], []
         for setup, process in zip(setups, processes or map(_process, setups), strict=True):
@@ -63,6 +72,15 @@ def begin(
         context = follow(records)
         undo.pop_all()
         return context
+
+
+def _refuse_while_imported() -> None:
+    """Raise StartError in a rank that gets its task: its ranks would import the same module, and theirs, and so on."""
+    if getattr(current_process(), "_unpickles", False):
+        raise StartError(
+            "a module starts ranks while it is imported, and is imported here because a rank needs a function of it: "
+            "put what starts ranks under `if __name__ == '__main__':` or into a function"
+        )
 
 
 def _process(setup: Setup) -> RankProcess:

@@ -36,10 +36,14 @@ def refuse_input() -> None:
 
 
 def flush() -> None:
-    """Hand everything that was printed to the pipes."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
+    """Hand everything that was printed to the pipes. A stream whose descriptor was closed is given up."""
+    for name in ("stdout", "stderr"):
+        try:
+            getattr(sys, name).flush()
+        except OSError:
+            setattr(sys, name, None)
+        except Exception:  # a stream of the user's
+            pass
 
 
 def _line_writer(fd: int) -> io.TextIOWrapper:

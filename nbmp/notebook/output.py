@@ -103,5 +103,5 @@ def _is_kernels(stream: Any) -> bool:
 
 
 def coloured(chunk: Chunk) -> str:
-    """Return the chunk's lines, each with a `[rank] ` in the rank's colour in front."""
-    return tagged(chunk, f"\x1b[{COLOURS[chunk.rank % len(COLOURS)]}m[{chunk.rank}]\x1b[0m ")
+    """Return the chunk's lines, each with a `[rank] ` or `[label] ` in the rank's colour in front."""
+    return tagged(chunk, f"\x1b[{COLOURS[chunk.rank % len(COLOURS)]}m[{chunk.label or chunk.rank}]\x1b[0m ")

@@ -84,6 +84,8 @@ def _can_leave(obj: Any, to_main: bool) -> bool:
 
 def _reason(error: Exception, culprit: Any) -> str:
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if "SemLock created in a fork context" in text:
+        return "multiprocessing made it for forks only; one that nbmp makes (nbmp.Lock, nbmp.Event, ...) can"
     kind = f"{type(culprit).__module__}.{type(culprit).__qualname__}".removeprefix("builtins.")
     return text if type(culprit).__qualname__ in text else f"{text} (it is a {kind})"
 

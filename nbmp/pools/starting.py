@@ -39,6 +39,9 @@ class WorkerContext(ProcessContext):
             stream.rank = slot
         super().__init__(records, choice, frontend, sink, daemon)
 
+    def failure_line(self) -> str:
+        return ""  # the pool tells
+
     def _rank_ended(self, record: RankRecord) -> None:
         super()._rank_ended(record)
         self._on_end()

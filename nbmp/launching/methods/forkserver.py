@@ -24,6 +24,7 @@ from nbmp.launching.methods.spawn import interpreter, package_root
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, start_each
+from nbmp.launching.shortage import explanation
 from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES, as_set
 from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.parcel import FdOwner
@@ -35,7 +36,7 @@ START_SECONDS = 60.0
 
 _BOOT = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
-    "from nbmp.launching.server import serve; serve({channel})"
+    "from nbmp.launching.server import serve; serve({channel}, {preload!r})"
 )
 
 
@@ -47,8 +48,9 @@ class _Server:
             ours, theirs = Channel.pair()
             register(ours)
         self.channel = ours
+        boot = _BOOT.format(root=package_root(), channel=theirs.fileno(), preload=_preload)
         self._popen = subprocess.Popen(
-            interpreter("-c", _BOOT.format(root=package_root(), channel=theirs.fileno())),
+            interpreter("-c", boot),
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
             env={**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(SERVER_THREADS))},
@@ -68,6 +70,7 @@ class _Server:
         self._popen.wait()
 
 
+_preload: list[str] = []
 _server: _Server | None = None
 _lock = threading.Lock()
 
@@ -78,6 +81,14 @@ def start(plans: Sequence[Plan]) -> None:
         server = _running_server()
         pipes = iter([_request(server, plan) for plan in plans])
     start_each(plans, lambda _: ServedLife(next(pipes)))
+
+
+def set_preload(names: Sequence[str]) -> None:
+    """Have the next fork server load these modules, besides nbmp's own; those that cannot be imported are left out."""
+    global _preload
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("module_names must be a list of strings")
+    _preload = list(names)
 
 
 def server_pid() -> int | None:
@@ -140,7 +151,7 @@ class ServedLife(Ending):
             )
         (self.pid,) = ANSWER.unpack(answer)
         if self.pid < 0:
-            raise StartError(f"the fork server could not fork a rank: {os.strerror(-self.pid)}")
+            raise StartError(f"no rank could be started: {explanation(-self.pid) or os.strerror(-self.pid)}")
 
     def wait(self, timeout: float | None = None) -> int | None:
         """Return the exit code, None when it still runs after `timeout` seconds."""
