@@ -91,7 +91,7 @@ class Pool:
         try:
             task = call_task(result, func, tuple(args), kwds or {})
         except Exception as error:
-            self._workers.fail(result, 0, error)
+            self._workers.tell(result.failed, 0, error)
         else:
             self._workers.submit(task)
         return result

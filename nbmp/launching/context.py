@@ -144,7 +144,7 @@ class ProcessContext:
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""
-        failures = [record.failure for record in self.ranks if record.failure is not None]
+        failures = [record.failure for record in self.ranks if record.failure is not None and not record.stopping]
         if not failures:
             return ""
         first = min(failures, key=lambda failure: failure.when)

@@ -126,9 +126,9 @@ class Workers:
         self._request(lambda: self._take_in(task))
         look_after()
 
-    def fail(self, job: Job, index: int, error: BaseException) -> None:
-        """Have a job told, by the pool's thread, that a task of it could not be submitted."""
-        self._request(lambda: _tell(job.failed, index, error))
+    def tell(self, method: Callable[..., Any], *arguments: Any) -> None:
+        """Have a method of a job called, by the pool's thread."""
+        self._request(lambda: _tell(method, *arguments))
 
     def stop(self, job: Job, error: BaseException) -> None:
         """Fail all tasks of a job: those that wait are dropped, the workers of those that run are replaced."""
