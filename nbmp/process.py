@@ -15,6 +15,7 @@ import multiprocessing.process
 import signal
 import time
 from collections.abc import Sequence
+from multiprocessing.util import Finalize
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -164,6 +165,13 @@ def _interrupt_all() -> None:
             life.signal(signal.SIGINT)
 
 
+def _expect_end_of_daemons() -> None:
+    """At exit multiprocessing stops the daemons: no failure of theirs."""
+    for process in list(_started):
+        if process.daemon and process._popen is not None:
+            process._stopping()
+
+
 def _be(rank: int, process: Process) -> None:
     """In the new process: be `process`."""
     multiprocessing.process._current_process = process  # type: ignore[attr-defined]  # where `current_process` looks
@@ -171,3 +179,4 @@ def _be(rank: int, process: Process) -> None:
 
 
 in_forked_child(_started.clear)
+Finalize(None, _expect_end_of_daemons, exitpriority=0)
