@@ -9,12 +9,12 @@ socket is an inherited pair: it has no name and nobody else can connect. The ser
 gone, since that holds the only other end.
 """
 
-import atexit
 import os
 import struct
 import subprocess
 import threading
 from collections.abc import Sequence
+from multiprocessing.util import Finalize
 
 from nbmp.channels import Channel
 from nbmp.errors import StartError
@@ -33,6 +33,9 @@ from nbmp.waiting import readable
 ANSWER = struct.Struct("=q")
 START_SECONDS = 60.0
 """How long the server may take to fork a rank; it may still have to import NumPy."""
+
+_AT_LAST = -200
+"""As a priority at exit: when multiprocessing has joined its processes, whose exit codes come from the server."""
 
 _BOOT = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
@@ -182,4 +185,4 @@ def _forget() -> None:
 
 
 in_forked_child(_forget)
-atexit.register(stop_server)
+Finalize(None, stop_server, exitpriority=_AT_LAST)
