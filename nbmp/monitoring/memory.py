@@ -21,7 +21,15 @@ from nbmp import platforms
 from nbmp.memory.recycler import recycler
 from nbmp.monitoring.snapshots import DASH, size
 from nbmp.platforms.cgroups import cgroup_memory
-from nbmp.platforms.memoryfiles import Key, descendants, file_system_room, locked_files, memory_files
+from nbmp.platforms.memoryfiles import (
+    Key,
+    Mapping,
+    descendants,
+    file_system_room,
+    locked_files,
+    mapped_bytes,
+    memory_files,
+)
 
 IN_USE, CACHED = "in use", "cached"
 ROWS = 20
@@ -139,7 +147,7 @@ class _Looks:
         self.processes: list[int] = []
         self.hidden: list[int] = []
         self._names: dict[Key, str] = {}
-        self._mapped: dict[Key, int] = {}
+        self._mapped: dict[Key, Mapping] = {}
         self._opened: dict[Key, os.stat_result] = {}
         self._mapped_by: dict[Key, list[int]] = {}
 
@@ -175,7 +183,7 @@ class _Looks:
             status = self._opened.get(key)
             found.append(
                 SegmentUsage(
-                    self._mapped[key] if status is None else status.st_size,
+                    mapped_bytes(self._mapped[key]) if status is None else status.st_size,
                     None if status is None else status.st_blocks * 512,
                     CACHED if is_free else IN_USE,
                     purpose,

@@ -24,7 +24,6 @@ def shared_ones() -> list[Any]:
         nbmp.zeros(4, RECORD).view(np.recarray),
         nbmp.zeros(4, RECORD).view(np.recarray)[::-2],
         WithUnit(nbmp.ones(50_000), unit={"name": "metre"}),
-        nbmp.full(3, "abc").view(np.char.chararray),
     ]
 
 
