@@ -122,7 +122,7 @@ def memory_usage() -> MemoryUsage:
     It cannot know
     - of segments that only other processes have: of another user (listed as `hidden`), or not descended from this one;
     - of a message that is under way while its sender has ended: no process has it then;
-    - the state of what a rank keeps for reuse where the system does not list locks (`/proc/locks`): it counts as in use;
+    - the state of what a rank keeps for reuse where the system does not list locks (`/proc/locks`): in use, it says;
     - whether what a process has mapped is used by an array there: mappings are kept for some seconds, and count as in
       use when the creator has ended;
     - a process that starts or ends while it looks.
