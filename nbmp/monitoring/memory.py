@@ -3,8 +3,7 @@
 What a segment is for, and who made it, stand in its name:
 
     file_descriptor    memfd:nbmp-<pid of creator>-<purpose>
-    file_system        /dev/shm/nbmp-<user>-<random>/s-<pid of creator, 8 hexadecimal digits><random>
-                       t- for s- in a message; #<number> in the creator, which opened it before it had a name
+    file_system        /dev/shm/nbmp-<user>-<random>/<pid of creator>-<purpose>-<random>
 
 The operating system tells who has which of them mapped or open. Whether one that is kept for messages is free, the
 recycler knows in this process; of other processes the locks and names of the file tell it.
@@ -19,7 +18,7 @@ from typing import NamedTuple
 
 from nbmp import platforms
 from nbmp.memory.recycler import recycler
-from nbmp.monitoring.snapshots import DASH, size
+from nbmp.monitoring.snapshots import size
 from nbmp.platforms.cgroups import cgroup_memory
 from nbmp.platforms.memoryfiles import (
     Key,
@@ -37,7 +36,7 @@ ROWS = 20
 PIDS = 8
 
 _MEMFD = re.compile(r"/memfd:nbmp-(\d+)-(\w+)")
-_NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(?:[st]-([0-9a-f]{8})[0-9a-f]{8}|#)")
+_NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(\d+)-(\w+)-")
 
 
 class SegmentUsage(NamedTuple):
@@ -51,12 +50,11 @@ class SegmentUsage(NamedTuple):
     state: str
     """`cached` when it is free and kept for the next message, else `in use`."""
     purpose: str
-    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it writes to) or `board`;
-    empty where not known."""
+    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it writes to) or `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
-    creator: int | None
-    """The pid of the process that made it, which may have ended; None where not known."""
+    creator: int
+    """The pid of the process that made it, which may have ended."""
     mapped_by: tuple[int, ...]
     """The pids of those that have it mapped. Others may have it open, such as the sender of a message."""
 
@@ -177,9 +175,8 @@ class _Looks:
             if about is None:
                 continue
             strategy, creator, purpose = about
-            pids = self._mapped_by.get(key, [])
             is_free = key in free
-            if creator in others and purpose == "message":
+            if creator in others and purpose == "message" and strategy == "file_descriptor":
                 is_free = locked is not None and key not in locked
             status = self._opened.get(key)
             found.append(
@@ -189,20 +186,20 @@ class _Looks:
                     CACHED if is_free else IN_USE,
                     purpose,
                     strategy,
-                    creator or next(iter(pids), None),
-                    tuple(pids),
+                    creator,
+                    tuple(self._mapped_by.get(key, ())),
                 )
             )
         return found
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: str) -> tuple[str, int | None, str] | None:
-    """Return strategy, creator if it stands there, and purpose; None for a file that is no segment."""
+def _parsed(path: str) -> tuple[str, int, str] | None:
+    """Return strategy, creator and purpose; None for a file that is no segment."""
     if found := _MEMFD.match(path):
         return "file_descriptor", int(found[1]), found[2]
     if found := _NAMED.match(path):
-        return "file_system", int(found[1], 16) if found[1] else None, ""
+        return "file_system", int(found[1]), found[2]
     return None
 
 
@@ -249,7 +246,7 @@ def _cells(segment: SegmentUsage) -> tuple[str, ...]:
     if len(segment.mapped_by) > PIDS:
         pids += f" and {len(segment.mapped_by) - PIDS} more"
     numbers = size(segment.size), size(segment.taken)
-    return *numbers, segment.state, segment.purpose or segment.strategy, str(segment.creator or DASH), pids
+    return *numbers, segment.state, segment.purpose, str(segment.creator), pids
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterable[str]:

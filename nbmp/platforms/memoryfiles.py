@@ -45,7 +45,7 @@ def memory_files(pid: int, names: MutableMapping[Key, str]) -> MemoryFiles:
     for *mapping, device, inode, path in _MAPPING.findall(content):
         key = _device(device), int(inode)
         mapped[key] = tuple(mapping)
-        if key not in names or b"/#" not in path:  # that is how a file is called that had no name when it was opened
+        if key not in names:
             names[key] = path.decode()
     return MemoryFiles(mapped, _opened(pid, names))
 

@@ -130,7 +130,7 @@ def test_segment_with_a_name_in_dev_shm_is_recognised() -> None:
     folder = Path(f"/dev/shm/nbmp-{os.getuid()}-{os.getpid()}")
     folder.mkdir(0o700)
     try:
-        path, lease = folder / f"s-{4242:08x}00000007", folder / f"t-{4242:08x}00000007-0000000000000001"
+        path, lease = folder / "4242-array-7", folder / "4242-array-7.1"
         path.write_bytes(bytes(SIZE))
         lease.hardlink_to(path)
         with lease.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
