@@ -28,6 +28,7 @@ from nbmp.platforms.memoryfiles import (
     locked_files,
     mapped_bytes,
     memory_files,
+    named_files,
 )
 
 IN_USE, CACHED = "in use", "cached"
@@ -119,7 +120,7 @@ def memory_usage() -> MemoryUsage:
 
     It cannot know
     - of segments that only other processes have: of another user (listed as `hidden`), or not descended from this one;
-    - of a message that is under way while its sender has ended: no process has it then;
+    - of a message that is under way while its sender has ended;
     - the state of what a rank keeps for reuse where the system does not list locks (`/proc/locks`): in use, it says;
     - whether what a process has mapped is used by an array there: mappings are kept for some seconds, and count as in
       use when the creator has ended;
@@ -167,6 +168,7 @@ class _Looks:
 
     def segments(self) -> list[SegmentUsage]:
         """Return all segments that were seen."""
+        self._opened |= named_files(set(self.processes), self._names)
         free = {segment.key for segment in recycler.segments() if segment.is_free()}
         others, locked = set(self.processes[1:]), locked_files()
         found = []

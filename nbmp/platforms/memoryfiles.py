@@ -4,8 +4,9 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Collection, Iterable, MutableMapping
 from functools import cache, partial
+from glob import glob
 from typing import Any, NamedTuple
 
 import psutil
@@ -91,6 +92,23 @@ def _is_named(key: Key, status: os.stat_result, name: str, folder: int, names: M
             if found:
                 names[key] = found[0].decode()
     return key in names
+
+
+def named_files(pids: Collection[int], names: MutableMapping[Key, str]) -> dict[Key, os.stat_result]:
+    """Return the files in /dev/shm that these processes have made and that are not in `names`; enters them there.
+
+    Nobody has them open: messages that are under way by name.
+    """
+    found: dict[Key, os.stat_result] = {}
+    for folder in glob("/dev/shm/nbmp-*/"):
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:  # another user's, or gone meanwhile
+            device = os.stat(folder).st_dev
+            for entry in entries:
+                creator, key = entry.name.partition("-")[0], (device, entry.inode())
+                if key not in names and creator.isdecimal() and int(creator) in pids:
+                    found[key] = entry.stat(follow_symlinks=False)
+                    names[key] = entry.path
+    return found
 
 
 def locked_files() -> set[Key] | None:
