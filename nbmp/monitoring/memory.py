@@ -49,7 +49,7 @@ class SegmentUsage(NamedTuple):
     """Bytes of memory that it takes: pages are taken as they are written to. None where that cannot be known: when no
     process of those looked at has it open, but one has it mapped."""
     state: str
-    """`cached` when it is free and kept for the next message, else `in use`."""
+    """`cached` when it is free: kept for the next message, or not given back yet; else `in use`."""
     purpose: str
     """`array`, `arrays` (small ones, together), `message`, `arguments` (ranks copy what they write to) or `board`."""
     strategy: str
@@ -168,8 +168,10 @@ class _Looks:
 
     def segments(self) -> list[SegmentUsage]:
         """Return all segments that were seen."""
-        self._opened |= named_files(set(self.processes), self._names)
+        unheld = named_files(set(self.processes), self._names)
+        self._opened |= unheld
         free = {segment.key for segment in recycler.segments() if segment.is_free()}
+        free |= {key for key, status in unheld.items() if status.st_nlink == 1}  # a message gives it a second name
         others, locked = set(self.processes[1:]), locked_files()
         found = []
         for key in self._mapped | self._opened:

@@ -97,7 +97,7 @@ def _is_named(key: Key, status: os.stat_result, name: str, folder: int, names: M
 def named_files(pids: Collection[int], names: MutableMapping[Key, str]) -> dict[Key, os.stat_result]:
     """Return the files in /dev/shm that these processes have made and that are not in `names`; enters them there.
 
-    Nobody has them open: messages that are under way by name.
+    Nobody has them open: messages that are under way by name, and what the manager has not removed yet.
     """
     found: dict[Key, os.stat_result] = {}
     for folder in glob("/dev/shm/nbmp-*/"):

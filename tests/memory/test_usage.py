@@ -39,7 +39,7 @@ def test_an_array_is_one_row_until_it_is_dropped() -> None:
     assert row.strategy == "file_descriptor"
     assert (row.state, row.purpose, row.creator, row.mapped_by) == ("in use", "array", os.getpid(), (os.getpid(),))
     del array, views
-    assert rows() == []
+    assert until(lambda: rows() == [])
 
 
 def test_memory_is_taken_as_it_is_written() -> None:
@@ -147,8 +147,11 @@ def test_segment_with_a_name_in_dev_shm_is_recognised() -> None:
             assert len(mapping) == SIZE
             under_way = folder / f"{os.getpid()}-message-8"
             under_way.write_bytes(bytes(SIZE + 8))
+            lease.hardlink_to(under_way)
             (row,) = rows(SIZE + 8)
             assert (row.strategy, row.state, row.purpose, row.mapped_by) == ("file_system", "in use", "message", ())
+            lease.unlink()
+            assert rows(SIZE + 8)[0].state == "cached"
             under_way.unlink()
     finally:
         folder.rmdir()
