@@ -14,7 +14,7 @@ from tests.arrays.functions import mask_and_set
 from tests.arrays.subclasses import OwnMasked, PicklesItself, WithUnit
 from tests.arrays.ways import WAYS, give_back, there
 
-every_way = pytest.mark.parametrize("way", WAYS)
+every_way = pytest.mark.parametrize(("way", "method"), [(way, "forkserver") for way in WAYS])  # nothing is inherited
 RECORD = [("a", "i4"), ("b", "f8")]
 
 
