@@ -1,4 +1,4 @@
-"""Few descriptors: what is received can be kept, what is put arrives, and nothing is lost. Not as root, who is exempt."""
+"""Few descriptors: what is received can be kept, what is put arrives, nothing is lost. Not as root, who is exempt."""
 
 from __future__ import annotations
 
