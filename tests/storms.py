@@ -9,11 +9,12 @@ afterwards it is known of every hop of every token who got it, and how often.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from queue import Empty
 from typing import Any
@@ -153,3 +154,62 @@ class Storm:
         self.report.seen_twice = len(hops) - len(np.unique(hops))
         self.report.wrong += int((records["good"] == 0).sum())
         self.report.lost = self.report.put - len(left)
+
+
+@dataclass
+class PoolReport:
+    """What a storm over a pool did."""
+
+    kills: int = 0
+    tasks: int = 0
+    good: int = 0
+    named: int = 0
+    """Tasks that failed because their worker was killed, and say so."""
+    other: list[str] = field(default_factory=list)
+    """Whatever else was raised."""
+    works_afterwards: bool = False
+
+
+def double(array: Any) -> Any:
+    time.sleep(0.002)
+    return array * 2
+
+
+def pool_storm(seconds: float, workers: int = 4) -> PoolReport:
+    """Give a pool tasks while one of its workers is killed every `PAUSE` seconds."""
+    report = PoolReport()
+    with nbmp.Pool(workers, start_method="fork") as pool:
+        results: list[tuple[int, Any]] = []
+        begun = time.monotonic()
+        while (now := time.monotonic()) < begun + seconds:
+            for _ in range(10):
+                results.append((report.tasks, pool.apply_async(double, (np.full(LARGE, report.tasks),))))
+                report.tasks += 1
+            time.sleep(max(0.0, begun + (report.kills + 1) * PAUSE - now))
+            pids = pool._workers.pids()
+            if pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(random.choice(pids), signal.SIGKILL)
+                    report.kills += 1
+            results = _settle(report, results, wait=len(results) > 200)
+        _settle(report, results, wait=True)
+        report.works_afterwards = pool.map(double, range(8)) == [0, 2, 4, 6, 8, 10, 12, 14]
+    return report
+
+
+def _settle(report: PoolReport, results: list[tuple[int, Any]], *, wait: bool) -> list[tuple[int, Any]]:
+    """Count the results that are there; return the others. With `wait`, all."""
+    left = []
+    for number, result in results:
+        if not wait and not result.ready():
+            left.append((number, result))
+            continue
+        try:
+            good = bool((result.get(timeout=60) == 2 * number).all())
+        except nbmp.WorkerExitedError:
+            report.named += 1
+        except Exception as error:
+            report.other.append(f"{type(error).__name__}: {error}"[:200])
+        else:
+            report.good += good
+    return left
