@@ -15,14 +15,13 @@ import random
 import signal
 import time
 from dataclasses import dataclass, field
-from multiprocessing.process import BaseProcess
 from queue import Empty
 from typing import Any
 
 import numpy as np
 
 import nbmp
-from tests.waiting import until
+from tests.waiting import none_runs, until
 
 PAUSE = 0.05
 TOKENS = 48
@@ -61,7 +60,7 @@ def is_good(token: int, carried: Any, shared: int) -> bool:
     return bool((carried == (token % shared if token % 3 == 1 else token)).all())
 
 
-def pass_on(rank: int, queue: Any, log: int, shared: int) -> None:
+def pass_on(queue: Any, log: int, shared: int) -> None:
     """Pass tokens on until told to leave."""
     while (taken := queue.get()) is not None:
         token, hop, carried = taken
@@ -88,20 +87,20 @@ class Storm:
             self._put()
         running = [self._start() for _ in range(self.workers)]
         self._kill_one_after_another(running, seconds)
-        pids = {process.pid for process, _ in running}
+        pids = set(running)
         before = self._records()
         until(lambda: pids <= set(self._read()["pid"][before:].tolist()), 20)
         self.report.blocked = len(pids - set(self._read()["pid"][before:].tolist()))
         for _ in running:
             self.queue.put(None)
-        for _, context in running:
-            assert context.join(20), "a worker that was told to leave is still there"
+        assert until(lambda: none_runs(running), 20), "a worker that was told to leave is still there"
+        assert [os.waitpid(pid, 0)[1] for pid in running] == [0] * self.workers
         self._judge(self._drain())
         os.close(self._log)
         os.close(self._append)
         return self.report
 
-    def _kill_one_after_another(self, running: list[tuple[BaseProcess, Any]], seconds: float) -> None:
+    def _kill_one_after_another(self, running: list[int], seconds: float) -> None:
         begun = time.monotonic()
         read, still_since = 0, begun
         while (now := time.monotonic()) < begun + seconds:
@@ -118,16 +117,23 @@ class Storm:
         self.queue.put((self.report.put, 0, burden(self.report.put, self._shared)))
         self.report.put += 1
 
-    def _start(self) -> tuple[BaseProcess, Any]:
-        arguments = (self.queue, self._append, len(self._shared))
-        context = nbmp.start_processes(pass_on, arguments, join=False, start_method="fork")
-        assert context is not None
-        return context.processes[0], context
+    def _start(self) -> int:
+        """Fork a worker: nothing is quicker, and the next one may be killed in a moment."""
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                pass_on(self.queue, self._append, len(self._shared))
+                self.queue.close()
+                self.queue.join_thread()
+                code = 0
+            finally:
+                os._exit(code)
+        return pid
 
-    def _kill(self, worker: tuple[BaseProcess, Any]) -> None:
-        process, context = worker
-        os.kill(process.pid or 0, signal.SIGKILL)
-        assert context.finished.wait(20)
+    def _kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
         self.report.kills += 1
 
     def _records(self) -> int:
