@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from nbmp.errors import BrokenPoolError as BrokenPoolError
     from nbmp.errors import CannotTravelError as CannotTravelError
     from nbmp.errors import LaunchTimeoutError as LaunchTimeoutError
+    from nbmp.errors import OpenFilesError as OpenFilesError
     from nbmp.errors import ProcessException as ProcessException
     from nbmp.errors import ProcessExitedException as ProcessExitedException
     from nbmp.errors import ProcessRaisedException as ProcessRaisedException
@@ -108,6 +109,7 @@ _HOMES = {
     "LaunchTimeoutError": "nbmp.errors",
     "Lock": "nbmp.context",
     "Manager": "nbmp.context",
+    "OpenFilesError": "nbmp.errors",
     "Pipe": "nbmp.pipe",
     "Pool": "nbmp.pool",
     "Process": "nbmp.process",

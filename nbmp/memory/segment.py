@@ -24,8 +24,9 @@ from nbmp.errors import SharedMemoryError
 from nbmp.memory.descriptors import Owned, made, reopened
 from nbmp.memory.mappings import Key, mapping
 
-UNCHECKED_BYTES = 1 << 20
-"""Up to this size nobody asks how much memory is left."""
+SMALL_BYTES = 1 << 20
+UNCHECKED_BYTES = 16 << 20
+"""So much of small segments is made before somebody asks how much memory is left: asking costs more than they do."""
 
 
 class Segment:
@@ -93,9 +94,17 @@ class Segment:
             self.map.madvise(mmap.MADV_REMOVE)
 
 
+_unchecked = 0
+
+
 def _check_room(size: int) -> None:
     """Raise `SharedMemoryError` if `size` bytes are more than the machine and the control group have left."""
-    left = platforms.available_memory() if size > UNCHECKED_BYTES else None
+    global _unchecked
+    _unchecked += size
+    if size <= SMALL_BYTES and _unchecked <= UNCHECKED_BYTES:
+        return
+    _unchecked = 0
+    left = platforms.available_memory()
     if left is not None and size > left:
         raise SharedMemoryError(
             f"{size} bytes ({_human(size)}) of shared memory asked for, but only {_human(left)} are left for this "

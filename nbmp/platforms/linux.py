@@ -84,6 +84,13 @@ def waiting_bytes(fd: int) -> int:
     return count[0]
 
 
+def unreceived_bytes(fd: int) -> int:
+    """Return how much memory the packets take that this socket sent and nobody received: 768 bytes or more each."""
+    count = array.array("i", [0])
+    fcntl.ioctl(fd, termios.TIOCOUTQ, count)
+    return count[0]
+
+
 F_SETSIG = 10  # asm-generic/fcntl.h; the fcntl module does not have it
 
 
