@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
 from nbmp.channels import Channel
-from nbmp.launching import default_method, frontends, seeds, stdio
+from nbmp.launching import default_method, frontends, seeds, stdio, tracker
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
@@ -131,6 +131,7 @@ class _Rank:
 
     def live(self, lifeline: int) -> int:
         """Do the task and return the exit code."""
+        tracker.keep_apart()
         if self._setup.rank_setup is not None:
             from nbmp.launching.onimport import when_imported
 
