@@ -148,3 +148,25 @@ def test_pool_of_the_standard_library_in_a_rank_finds_functions_of_main(method: 
         print(nbmp.launch(use_a_pool, start_method=sys.argv[1]))
     """
     assert scripts.output(tmp_path, source, method) == "[[0, 3, 6, 9]]\n"
+
+
+def test_names_of_semaphores_end_with_the_process_that_made_them_however_it_ends(method: str, tmp_path: Path) -> None:
+    source = """
+        import os, sys, nbmp
+        from tests.processes import functions
+        from tests.waiting import until
+
+        def make(told):
+            lock = nbmp.Lock()
+            told.put(lock._semlock.name)
+            functions.wait_long()
+
+        told = nbmp.SimpleQueue()
+        process = nbmp.get_context(sys.argv[1]).Process(target=make, args=(told,))
+        process.start()
+        path = "/dev/shm/sem." + told.get().removeprefix("/")
+        print(os.path.exists(path))
+        process.kill()
+        print(until(lambda: not os.path.exists(path)))
+    """
+    assert scripts.output(tmp_path, source, method) == "True\nTrue\n"

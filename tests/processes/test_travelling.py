@@ -13,7 +13,7 @@ import pytest
 
 import nbmp
 from tests.processes import functions
-from tests.waiting import PATIENCE, content, tell, until
+from tests.waiting import PATIENCE, content
 
 MAKERS: dict[str, Callable[[], Any]] = {
     "Lock": nbmp.Lock,
@@ -182,20 +182,6 @@ def test_process_killed_with_a_lock_leaves_it_taken(method: str, tmp_path: Path)
     assert process.exitcode == -signal.SIGKILL
     assert lock.acquire(timeout=0.1) is False  # as in the standard library
     lock.release()
-
-
-def test_lock_made_by_a_process_that_is_killed_leaves_no_name(method: str, tmp_path: Path) -> None:
-    def make() -> None:
-        lock = nbmp.Lock()
-        tell(tmp_path / "name", lock._semlock.name)  # type: ignore[attr-defined]
-        functions.wait_long()
-
-    process = started(method, make)
-    name = Path("/dev/shm") / f"sem.{content(tmp_path / 'name').removeprefix('/')}"
-    assert name.exists()
-    process.kill()
-    process.join()
-    assert until(lambda: not name.exists())
 
 
 def test_threads_start_and_join_processes_side_by_side(method: str) -> None:
