@@ -16,6 +16,11 @@ OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
 
 _CRASH_LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
+_ESCAPED = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
+
+_RANK, _CALLS = os.path.join(OURS, "launching", "rank.py"), "_body"
+"""Where a rank's function is called."""
+
 BEFORE, AFTER = 2, 1
 """Lines of source shown around the one that matters."""
 
@@ -37,9 +42,32 @@ def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
 
 def crash_frames(text: str, frontend: Frontend) -> tuple[Frame, ...]:
     """Return the user's frames, outermost first, of a stack that faulthandler wrote."""
-    raw = [RawFrame(filename, int(line), function, "") for filename, line, function in _CRASH_LINE.findall(text)]
-    inside = list(takewhile(lambda frame: not frame.filename.startswith(OURS), raw))  # innermost first; then it is ours
-    return tuple(_frame(frame, frontend) for frame in reversed(inside) if _is_users(frame.filename))
+    return tuple(frame for frame, is_users in stack(text, frontend) if is_users)
+
+
+def stack(text: str, frontend: Frontend) -> list[tuple[Frame, bool]]:
+    """Return the frames, outermost first, of a stack that faulthandler wrote, and whether each is of the user's code.
+
+    Those around the rank's function are left out: under fork they are the launching process'.
+    """
+    return [(_frame(frame, frontend), _is_users(frame.filename)) for frame in raw_stack(text)]
+
+
+def raw_stack(text: str) -> list[RawFrame]:
+    """Return the frames, outermost first, of a stack that faulthandler wrote, from the rank's function on."""
+    found = [
+        RawFrame(_unescaped(filename), int(line), _unescaped(function), "")
+        for filename, line, function in _CRASH_LINE.findall(text)
+    ]
+    inside = list(takewhile(lambda frame: not (frame.filename == _RANK and frame.function == _CALLS), found))
+    if len(inside) == len(found) and any(frame.filename == _RANK for frame in found):
+        return []  # it has not called its function yet, or has come back
+    return inside[::-1]
+
+
+def _unescaped(text: str) -> str:
+    """Return what faulthandler, which writes ASCII only, made of a name."""
+    return _ESCAPED.sub(lambda found: chr(int(found[0][2:], 16)), text)
 
 
 def _frame(raw: RawFrame, frontend: Frontend) -> Frame:
