@@ -105,7 +105,7 @@ def render(title: str, error: Any, *, colour: bool) -> list[str]:
     if first.report is not None:
         lines += ["", *_exception(first.report, f"rank {first.rank}", ink)]
     elif first.stack:
-        lines += ["", *_stack(first.stack, f"rank {first.rank}", ink)]
+        lines += ["", *stack_lines(first.stack, f"rank {first.rank}", ink)]
     if first.hint:
         lines += ["", first.hint]
     others = [failure for failure in error.failures if failure.rank != error.error_index]
@@ -132,7 +132,8 @@ def _short(failure: RankFailure) -> str:
     return failure.summary + place
 
 
-def _stack(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator[str]:
+def stack_lines(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator[str]:
+    """Return the text of a stack: the innermost frame with its source, then where that was called from."""
     margin = " " * len(label)
     label = f"{ink.purple}{label}{ink.off}"
     if frames:
@@ -152,7 +153,7 @@ def _stack(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator[str]
 
 def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
     margin = " " * len(label)
-    yield from _stack(report.frames, label, ink)
+    yield from stack_lines(report.frames, label, ink)
     if report.raised_in is not None:
         lead = margin if report.frames else f"{ink.purple}{label}{ink.off}"
         yield f"{lead}  raised in {report.raised_in.place()}"

@@ -6,17 +6,19 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from nbmp.launching import unjoined
+from nbmp.launching.asking import SECONDS, ask
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
 from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
 from nbmp.launching.judging import signal_name
 from nbmp.launching.process import RankProcess
 from nbmp.launching.record import RankRecord
+from nbmp.launching.stacks import Stacks
 from nbmp.launching.supervisor import Supervisor
 from nbmp.reports import RankFailure
 
@@ -149,6 +151,31 @@ class ProcessContext:
             return ""
         first = min(failures, key=lambda failure: failure.when)
         return f"rank {first.rank} (pid {first.pid}) failed and its launch was never joined: {first.summary}"
+
+    def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
+        """Return where the ranks are at this moment: what prints as their Python stacks.
+
+        Whatever they do is answered, C code that holds the interpreter's lock included; a rank that has ended, is
+        stopped or cannot answer says so. Callable from any thread, also while another one is in `join`.
+
+        Parameters
+        ----------
+        ranks
+            None: all of them.
+        timeout
+            Seconds that all of them together have to answer.
+        """
+        self._assert_own()
+        return Stacks(tuple(ask([self.ranks[rank] for rank in self._chosen(ranks)], self.frontend, timeout)))
+
+    def _chosen(self, ranks: Iterable[int] | None) -> Sequence[int]:
+        """Return these ranks, all for None; IndexError names one that there is not."""
+        everyone = range(self.world_size)
+        chosen = everyone if ranks is None else list(ranks)
+        for rank in chosen:
+            if rank not in everyone:
+                raise IndexError(f"there is no rank {rank}: they are numbered 0 to {self.world_size - 1}")
+        return chosen
 
     def _rank_ended(self, record: RankRecord) -> None:
         """Called by the supervisor, once for each rank."""

@@ -27,13 +27,13 @@ BEFORE, AFTER = 2, 1
 
 def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
     """Return the report of an exception."""
-    users = tuple(_frame(frame, frontend) for frame in raw.frames if _is_users(frame.filename))
+    users = tuple(describe(frame, frontend) for frame in raw.frames if is_users(frame.filename))
     last = raw.frames[-1] if raw.frames else None
     return ExceptionReport(
         type_name=raw.type_name,
         message=raw.message,
         frames=users,
-        raised_in=_frame(last, frontend) if last is not None and not _is_users(last.filename) else None,
+        raised_in=describe(last, frontend) if last is not None and not is_users(last.filename) else None,
         notes=raw.notes,
         earlier=None if raw.earlier is None else report(raw.earlier, frontend),
         is_cause=raw.is_cause,
@@ -42,19 +42,14 @@ def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
 
 def crash_frames(text: str, frontend: Frontend) -> tuple[Frame, ...]:
     """Return the user's frames, outermost first, of a stack that faulthandler wrote."""
-    return tuple(frame for frame, is_users in stack(text, frontend) if is_users)
-
-
-def stack(text: str, frontend: Frontend) -> list[tuple[Frame, bool]]:
-    """Return the frames, outermost first, of a stack that faulthandler wrote, and whether each is of the user's code.
-
-    Those around the rank's function are left out: under fork they are the launching process'.
-    """
-    return [(_frame(frame, frontend), _is_users(frame.filename)) for frame in raw_stack(text)]
+    return tuple(describe(frame, frontend) for frame in raw_stack(text) if is_users(frame.filename))
 
 
 def raw_stack(text: str) -> list[RawFrame]:
-    """Return the frames, outermost first, of a stack that faulthandler wrote, from the rank's function on."""
+    """Return the frames, outermost first, of a stack that faulthandler wrote, from the rank's function on.
+
+    Those around that function are left out: under fork they are the launching process'.
+    """
     found = [
         RawFrame(_unescaped(filename), int(line), _unescaped(function), "")
         for filename, line, function in _CRASH_LINE.findall(text)
@@ -70,7 +65,8 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda found: chr(int(found[0][2:], 16)), text)
 
 
-def _frame(raw: RawFrame, frontend: Frontend) -> Frame:
+def describe(raw: RawFrame, frontend: Frontend) -> Frame:
+    """Return a frame with the file as a person knows it, and its source."""
     lines = linecache.getlines(raw.filename)
     first = max(1, raw.line - BEFORE)
     source = tuple(
@@ -84,11 +80,14 @@ def _frame(raw: RawFrame, frontend: Frontend) -> Frame:
 
 
 def _short(filename: str) -> str:
+    if filename.startswith(_library_folders()):
+        return library_path(filename)
     relative = os.path.relpath(filename) if os.path.isabs(filename) else filename
     return filename if relative.startswith("..") else relative
 
 
-def _is_users(filename: str) -> bool:
+def is_users(filename: str) -> bool:
+    """Return whether a file is of the user's code: not of the interpreter's, an installed package's or nbmp's."""
     return not filename.startswith(("<frozen ", *_library_folders()))
 
 
@@ -97,3 +96,9 @@ def _library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return (OURS, *sorted(folder + os.sep for folder in folders))
+
+
+def library_path(filename: str) -> str:
+    """Return the path of a library's file below its root: `threading.py`, `numpy/linalg/_linalg.py`, `nbmp/queue.py`."""
+    roots = (os.path.dirname(OURS[:-1]) + os.sep, *_library_folders()[1:])
+    return min((filename.removeprefix(root) for root in roots), key=len)
