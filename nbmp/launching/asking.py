@@ -16,7 +16,7 @@ something was written, and the signal neither waits nor is blocked any more, is 
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from nbmp import platforms
@@ -85,7 +85,7 @@ class _Question:
         self._state, self._seconds = record.state, record.seconds
         self._told: list[tuple[ThreadStack, str]] = []
 
-    def go(self) -> Iterator[None]:
+    def go(self) -> Generator[None, None, None]:
         """Ask thread after thread; each step is one look."""
         if self._record.ended:
             self.why = _ended(self._record)
@@ -108,10 +108,10 @@ class _Question:
     def answer(self, frontend: Frontend) -> RankStack:
         threads = tuple(_described(thread, text, frontend) for thread, text in self._told)
         return RankStack(
-            self._record.rank, self._record.pid, self._state, self._seconds, () if self.why else threads, self.why
+            self._record.shown_as, self._record.pid, self._state, self._seconds, () if self.why else threads, self.why
         )
 
-    def _ask(self, thread: int) -> Iterator[None]:
+    def _ask(self, thread: int) -> Generator[None, None, None]:
         is_main = thread == self._pid
         status = platforms.thread_status(self._pid, thread)
         if status is None or (is_main and not self._is_fit(status.state, status.caught)):

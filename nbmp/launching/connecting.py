@@ -40,5 +40,6 @@ def _pipe() -> tuple[Descriptor, Descriptor]:
 def disconnect(record: RankRecord) -> None:
     """Close our ends; a rank that runs is killed by that."""
     record.channel.close()
-    for end in (record.lifeline, record.crash, *(stream.pipe for stream in record.streams)):
+    record.crash.close()
+    for end in (record.lifeline, *(stream.pipe for stream in record.streams)):
         end.close()

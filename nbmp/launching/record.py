@@ -27,6 +27,8 @@ class RankRecord:
         crash: StackFile,
     ) -> None:
         self.rank = rank
+        self.shown_as = rank
+        """Its number for a person: of a pool's worker its place in the pool."""
         self.channel = channel
         self.lifeline = lifeline
         """Write end: the rank dies when this is closed."""

@@ -39,6 +39,8 @@ class RankStack:
     """The main thread first; those without Python code are left out."""
     unknown: str = ""
     """Why there are no threads: it has ended, it is stopped, it does not answer."""
+    kind: str = "rank"
+    """`rank`, or `worker` of a pool."""
 
     @property
     def main(self) -> ThreadStack | None:
@@ -79,7 +81,7 @@ class Stacks:
 
 
 def _rank(rank: RankStack, all_frames: bool, ink: Palette) -> Iterator[str]:
-    head = f"{ink.purple}rank {rank.rank}{ink.off} (pid {rank.pid})"
+    head = f"{ink.purple}{rank.kind} {rank.rank}{ink.off} (pid {rank.pid})"
     if rank.unknown:
         yield f"{head} {rank.unknown}"
         return

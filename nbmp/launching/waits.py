@@ -66,7 +66,7 @@ WAITS: dict[str, dict[str, str]] = {
 }
 """By file and qualified name of a function: what somebody waits for in it. Empty: not what its caller waits for."""
 
-POLLING = ("a queue (join)",)
+POLLING = ("a queue (join)", "a queue (put)", "a pool", "ranks of its own")
 """Waits in which a thread runs now and then, only to look."""
 
 

@@ -25,12 +25,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from nbmp.channels import Message
 from nbmp.errors import BrokenPoolError
+from nbmp.launching.asking import ask
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.private import Descriptor, making
+from nbmp.launching.record import RankRecord
+from nbmp.launching.stacks import Stacks
 from nbmp.memory.janitor import look_after
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
@@ -64,6 +68,10 @@ class Workers:
     finished : threading.Event
         Set when the last worker has ended.
     """
+
+    kind = "pool"
+    number = 0
+    name = ""
 
     def __init__(self, recipe: Recipe, frontend: Frontend, tasks_per_worker: int | None) -> None:
         self._thread = threading.Thread(target=self._run, name="nbmp-pool", daemon=True)
@@ -120,6 +128,24 @@ class Workers:
     def pids(self) -> list[int]:
         """Return the process ids of the workers that run."""
         return [worker.record.pid for worker in list(self._workers) if worker.record.pid is not None]
+
+    @property
+    def ranks(self) -> list[RankRecord]:
+        """What is known of the workers that run, in the order of their places."""
+        return [worker.record for worker in sorted(list(self._workers), key=lambda worker: worker.slot)]
+
+    @property
+    def start_method(self) -> str:
+        return next((worker.context.start_method for worker in list(self._workers)), "")
+
+    @property
+    def start_method_reason(self) -> str:
+        return next((worker.context.start_method_reason for worker in list(self._workers)), "")
+
+    def stacks(self, seconds: float) -> Stacks:
+        """Return where the workers are; see `ProcessContext.stacks`."""
+        self.assert_own()
+        return Stacks(tuple(replace(told, kind="worker") for told in ask(self.ranks, self._frontend, seconds)))
 
     def submit(self, task: Task) -> None:
         """Have a task done; its job is told."""
