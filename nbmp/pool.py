@@ -141,9 +141,9 @@ class Pool:
         """As `imap`, in the order in which the results come."""
         return self._imap(func, iterable, chunksize, ordered=False)
 
-    def stacks(self, *, timeout: float = SECONDS) -> Stacks:
+    def stacks(self, workers: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
         """Return where the workers are at this moment; see `ProcessContext.stacks`."""
-        return self._workers.stacks(timeout)
+        return self._workers.stacks(workers, timeout=timeout)
 
     def close(self) -> None:
         """Take no further calls; the workers end when those that were made are done."""

@@ -175,6 +175,12 @@ class ProcessContext:
         first = min(failures, key=lambda failure: failure.when)
         return f"rank {first.rank} (pid {first.pid}) failed and its launch was never joined: {first.summary}"
 
+    def halt(self, grace_period: float = TERM_SECONDS, ranks: Iterable[int] | None = None) -> str:
+        """As `stop`; return in a line what became of them."""
+        told = self.aftermath
+        self.stop(grace_period, ranks=ranks)
+        return "had ended before" if self.aftermath is told else self.aftermath
+
     def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
         """Return where the ranks are at this moment: what prints as their Python stacks.
 
@@ -305,7 +311,7 @@ class ProcessContext:
         if not self.aftermath:
             return ""
         ended = [record for record in self.ranks if record.failure is None and not record.stopping]
-        had_finished = f"{_names(ended)} had finished, " if ended else ""
+        had_finished = f"{_names(ended, 'rank')} had finished, " if ended else ""
         return f"The other ranks were stopped: {had_finished}{self.aftermath}."
 
     def _assert_own(self) -> None:
@@ -324,16 +330,19 @@ def _told(
     obeyed = [record for record in asked if record not in killed]
     parts = []
     if obeyed:
-        parts.append(f"{_names(obeyed)} ended {seconds:.1f} s after SIGTERM")
+        parts.append(f"{_names(obeyed, 'rank')} ended {seconds:.1f} s after SIGTERM")
     if killed:
-        parts.append(f"{_names(killed)} did not end on SIGTERM and got SIGKILL")
+        parts.append(f"{_names(killed, '' if obeyed else 'rank')} did not end on SIGTERM and got SIGKILL")
     if stuck:
         parts.append(f"{_names(stuck)} cannot be killed (hanging in the kernel) and was given up")
     return ", ".join(parts)
 
 
-def _names(records: Sequence[RankRecord]) -> str:
+def _names(records: Sequence[RankRecord], noun: str = "") -> str:
+    """Return `rank 1`, `ranks 1 and 3`, `ranks 0 to 7`."""
     names = [str(record.rank) for record in records]
     if len(names) > 3 and records[-1].rank - records[0].rank == len(names) - 1:
-        return f"{names[0]} to {names[-1]}"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        text = f"{names[0]} to {names[-1]}"
+    else:
+        text = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{noun}{'s' if len(names) > 1 else ''} {text}" if noun else text

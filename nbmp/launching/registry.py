@@ -5,11 +5,12 @@ They are held weakly; one with ranks that run is kept by the thread that follows
 
 import itertools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from nbmp.launching.private import in_forked_child
 from nbmp.launching.record import RankRecord
+from nbmp.launching.stacks import Stacks
 from nbmp.memory.weakly import WeakTable
 
 
@@ -31,6 +32,12 @@ class Group(Protocol):
     @property
     def ranks(self) -> Sequence[RankRecord]:
         """What is known of its ranks, or of a pool's workers."""
+
+    def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float) -> Stacks:
+        """Return where they are."""
+
+    def halt(self, grace_period: float, ranks: Iterable[int] | None = None) -> str:
+        """End them, within about this time; return in a line what became of them."""
 
 
 Kind = TypeVar("Kind")
