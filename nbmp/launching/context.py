@@ -14,6 +14,7 @@ from nbmp.launching import unjoined
 from nbmp.launching.asking import SECONDS, ask
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
+from nbmp.launching.interrupted import explain
 from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
 from nbmp.launching.judging import signal_name
 from nbmp.launching.process import RankProcess
@@ -118,7 +119,7 @@ class ProcessContext:
             When that rank ended by a signal or with an exit code other than 0, or when ranks were stopped before
             their end.
         KeyboardInterrupt
-            When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL).
+            When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL), which its text tells.
         """
         self._assert_own()
         with held_back() as presses:
@@ -126,8 +127,10 @@ class ProcessContext:
                 self._wait_for(self._is_over, timeout, presses)
                 if self._error is None and self._failed():
                     self._clean_up(grace_period, presses)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as press:
                 self.stop(INTERRUPT_SECONDS, reason="an interrupt")
+                if self.aftermath:
+                    explain(press, f"the ranks were stopped: {self.aftermath}")
                 raise
         if not self._is_over():
             return False

@@ -72,7 +72,8 @@ class Parser(argparse.ArgumentParser):
 
     def _not_known(self, word: str) -> str:
         if not word.startswith("-"):
-            return f"{word!r} belongs to no option"
+            hint = f"; for {word} ranks write -n {word}" if word.isdecimal() and "-n" in self.options() else ""
+            return f"{word!r} belongs to no option{hint}"
         option = word.partition("=")[0]
         return f"there is no option {option}{did_you_mean(option, self.options())}"
 

@@ -1,0 +1,26 @@
+"""What an interrupt did, said in one line: by the KeyboardInterrupt itself, which stays one of Python's own type."""
+
+import traceback
+from functools import partial
+
+from nbmp.launching.describing import is_users
+from nbmp.launching.frontends import current
+from nbmp.reports import COLOURS, Frame
+
+
+def explain(press: KeyboardInterrupt, text: str) -> None:
+    """Make `text` the message of `press`, and that all that a notebook shows, with the lines of the user's code."""
+    if not press.args:
+        press.args = (text,)
+        vars(press)["_render_traceback_"] = partial(_rendered, press)  # what IPython asks for
+
+
+def _rendered(press: KeyboardInterrupt, *_: object) -> list[str]:
+    frontend = current()
+    frames = traceback.extract_tb(press.__traceback__)
+    places = [
+        Frame(frontend.cell_name(frame.filename) or frame.filename, frame.lineno or 0, frame.name).place()
+        for frame in frames
+        if is_users(frame.filename)
+    ]
+    return [f"{COLOURS.red}KeyboardInterrupt{COLOURS.off}: {press}", *(f"  in {place}" for place in reversed(places))]
