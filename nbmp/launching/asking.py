@@ -82,7 +82,6 @@ class _Question:
         self._record = record
         self._main_only = main_only
         self._pid = record.pid or 0
-        self._state, self._seconds = record.state, record.seconds
         self._told: list[tuple[ThreadStack, str]] = []
 
     def go(self) -> Generator[None, None, None]:
@@ -107,8 +106,9 @@ class _Question:
 
     def answer(self, frontend: Frontend) -> RankStack:
         threads = tuple(_described(thread, text, frontend) for thread, text in self._told)
+        record = self._record
         return RankStack(
-            self._record.shown_as, self._record.pid, self._state, self._seconds, () if self.why else threads, self.why
+            record.shown_as, record.pid, record.state, record.seconds, () if self.why else threads, self.why
         )
 
     def _ask(self, thread: int) -> Generator[None, None, None]:
@@ -160,7 +160,7 @@ class _Question:
         elif not caught & _BIT:
             self.why = (
                 "is starting: its interpreter runs no code of yours yet"
-                if self._state == "starting"
+                if self._record.state == "starting"
                 else f"cannot be asked: it runs another program, or has taken away the handler of signal {STACK_SIGNAL}"
             )
         return not self.why

@@ -60,7 +60,12 @@ WAITS: dict[str, dict[str, str]] = {
     "subprocess.py": {"Popen.wait": "a program", "Popen.communicate": "a program"},
     "nbmp/queue.py": _QUEUE,
     "nbmp/pipe.py": _PIPE,
-    "nbmp/pools/results.py": {**_POOL, "MapResult.get": "a pool", "Results.next": "a pool", "Results.__next__": "a pool"},
+    "nbmp/pools/results.py": {
+        **_POOL,
+        "MapResult.get": "a pool",
+        "Results.next": "a pool",
+        "Results.__next__": "a pool",
+    },
     "nbmp/pools/serving.py": {"serve": "a task", "_do": ""},
     "nbmp/launching/context.py": {"ProcessContext.join": "ranks of its own"},
 }

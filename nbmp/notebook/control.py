@@ -31,9 +31,7 @@ def stack_parser() -> Parser:
 
 def status_parser() -> Parser:
     """Return the parser of `%mpstatus`."""
-    return Parser(
-        "%mpstatus", "Print a table of all ranks that run, of all launches and pools.", "\n    %mpstatus\n"
-    )
+    return Parser("%mpstatus", "Print a table of all ranks that run, of all launches and pools.", "\n    %mpstatus\n")
 
 
 def stop_parser() -> Parser:

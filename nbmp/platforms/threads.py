@@ -45,7 +45,7 @@ def thread_status(pid: int, thread: int) -> ThreadStatus | None:
     said = dict(line.split(":", 1) for line in lines if ":" in line)
     switches = (said.get(f"{kind}_ctxt_switches", "0") for kind in ("voluntary", "nonvoluntary"))
     return ThreadStatus(
-        name=said["Name"].strip(),
+        name=said["Name"].removeprefix("\t"),
         state=said["State"].split()[0],
         pending=_mask(said, "SigPnd") | _mask(said, "ShdPnd"),
         blocked=_mask(said, "SigBlk"),
