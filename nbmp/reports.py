@@ -25,9 +25,14 @@ class Frame(NamedTuple):
     source: tuple[tuple[int, str], ...] = ()
     """A few (line number, text) around `line`; empty when the source is not to be had."""
 
+    @property
+    def is_top(self) -> bool:
+        """Whether it is a cell or script itself, not a function; IPython 7 has a name of its own for a cell."""
+        return self.function.startswith(("<module>", "<cell line"))
+
     def place(self) -> str:
         """Return `Cell In[3], line 12, in step`."""
-        inside = "" if self.function == "<module>" else f", in {self.function}"
+        inside = "" if self.is_top else f", in {self.function}"
         return f"{self.file}, line {self.line}{inside}"
 
 

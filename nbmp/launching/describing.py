@@ -99,6 +99,6 @@ def _library_folders() -> tuple[str, ...]:
 
 
 def library_path(filename: str) -> str:
-    """Return the path of a library's file below its root: `threading.py`, `numpy/linalg/_linalg.py`, `nbmp/queue.py`."""
+    """Return the path of a library's file below its root: `threading.py`, `numpy/linalg/_linalg.py`."""
     roots = (os.path.dirname(OURS[:-1]) + os.sep, *_library_folders()[1:])
     return min((filename.removeprefix(root) for root in roots), key=len)

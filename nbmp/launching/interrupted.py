@@ -16,11 +16,13 @@ def explain(press: KeyboardInterrupt, text: str) -> None:
 
 
 def _rendered(press: KeyboardInterrupt, *_: object) -> list[str]:
-    frontend = current()
-    frames = traceback.extract_tb(press.__traceback__)
-    places = [
-        Frame(frontend.cell_name(frame.filename) or frame.filename, frame.lineno or 0, frame.name).place()
-        for frame in frames
+    name = current().cell_name
+    frames = [
+        Frame(name(frame.filename) or frame.filename, frame.lineno or 0, frame.name)
+        for frame in traceback.extract_tb(press.__traceback__)
         if is_users(frame.filename)
     ]
-    return [f"{COLOURS.red}KeyboardInterrupt{COLOURS.off}: {press}", *(f"  in {place}" for place in reversed(places))]
+    if all(frame.is_top for frame in frames):  # the cell itself, which is in sight
+        frames = []
+    places = [f"  in {frame.place()}" for frame in reversed(frames)]
+    return [f"{COLOURS.red}KeyboardInterrupt{COLOURS.off}: {press}", *places]

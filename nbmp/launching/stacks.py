@@ -20,7 +20,7 @@ class ThreadStack:
     all_frames: tuple[Frame, ...]
     """The libraries' frames and nbmp's too, from the rank's function on."""
     waits_for: str = ""
-    """What it waits for, in words: `a queue (get)`, `a barrier`, `a lock`; empty when it does not, or one cannot tell."""
+    """What it waits for, in words: `a queue (get)`, `a barrier`, `a lock`; empty when it does not, as far as known."""
     unknown: str = ""
     """Why there are no frames; empty when it answered."""
 

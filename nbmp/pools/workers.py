@@ -133,7 +133,7 @@ class Workers:
     @property
     def ranks(self) -> list[RankRecord]:
         """What is known of the workers that run, in the order of their places."""
-        return [worker.record for worker in sorted(list(self._workers), key=lambda worker: worker.slot)]
+        return [worker.record for worker in sorted(self._workers, key=lambda worker: worker.slot)]
 
     @property
     def start_method(self) -> str:
