@@ -13,12 +13,14 @@ from nbmp.launching.record import RankRecord
 from nbmp.launching.stacks import Stacks
 from nbmp.memory.weakly import WeakTable
 
+KINDS = ("launch", "pool", "process")
+
 
 class Group(Protocol):
-    """A launch or a pool."""
+    """A launch, a pool, or a single process."""
 
     kind: str
-    """`launch` or `pool`."""
+    """One of `KINDS`."""
     number: int
     """Counts them all, from 1; 0 before it is entered."""
     name: str

@@ -39,7 +39,7 @@ def stop_parser() -> Parser:
     parser = Parser(
         "%mpstop",
         "End ranks that run: SIGTERM, a grace period, SIGKILL.",
-        "Without a name all launches are stopped, pools only by name.\n\n    %mpstop\n    %mpstop ctx 2 3\n",
+        "Without a name all launches and processes end, pools only by name.\n\n    %mpstop\n    %mpstop ctx 2 3\n",
     )
     parser.add_argument("words", nargs="*", metavar="name|rank", help=WORDS)
     parser.add_argument(
@@ -93,7 +93,7 @@ class ControlMagics(Magics):
             return
         found = naming.chosen(self.shell, options.words, parser)
         named = any(not word.isdecimal() for word in options.words)
-        to_stop = [one for one in found if named or one.group.kind == "launch"]
+        to_stop = [one for one in found if named or one.group.kind != "pool"]
         pools = [name for name, group, ranks in found if group.kind == "pool" and ranks]
         if pools:
             raise parser.wrong(f"{pools[0]} is a pool, which would replace its workers: %mpstop {pools[0]} ends it")

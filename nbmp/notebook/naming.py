@@ -1,7 +1,7 @@
 """What launches and pools are called in a notebook: by the variables that hold them."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from nbmp.launching import registry
 from nbmp.launching.registry import Group
@@ -55,11 +55,11 @@ def chosen(shell: Any, words: Sequence[str], parser: Parser) -> list[Chosen]:
 
 def _held(shell: Any) -> dict[str, Group]:
     """Return the launches and pools that variables of the notebook hold, by name; not what IPython keeps of outputs."""
-    found = {}
+    found: dict[str, Group] = {}
     for name, value in list(shell.user_ns.items()):
-        group = getattr(value, "_workers", value)  # a pool's
-        if not name.startswith("_") and getattr(type(group), "kind", None) in ("launch", "pool"):
-            found[name] = group
+        for group in (value, getattr(value, "_workers", None), getattr(value, "_launch", None)):  # of Pool, of Process
+            if not name.startswith("_") and getattr(type(group), "kind", None) in registry.KINDS:
+                found[name] = cast(Group, group)
     return found
 
 
