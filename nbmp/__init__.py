@@ -8,6 +8,7 @@
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
+    a look      status
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitoring`
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from nbmp.memory.likes import zeros_like as zeros_like
     from nbmp.memory.sharing import share_memory as share_memory
     from nbmp.monitoring.memory import memory_usage as memory_usage
+    from nbmp.monitoring.status import status as status
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
     from nbmp.pipe import Connection as Connection
@@ -163,6 +165,7 @@ _HOMES = {
     "share_memory": "nbmp.memory.sharing",
     "spawn": "nbmp.launching.start",
     "start_processes": "nbmp.launching.start",
+    "status": "nbmp.monitoring.status",
     "trim": "nbmp.memory.janitor",
     "unload_ipython_extension": "nbmp.notebook.extension",
     "zeros": "nbmp.memory.arrays",

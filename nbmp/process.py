@@ -131,10 +131,12 @@ class SpawnProcess(Process):
 class ProcessLaunch(ProcessContext):
     """The launch of one process."""
 
+    kind = "process"
+
     def __init__(self, records: Sequence[RankRecord], choice: StartMethod, frontend: Frontend, process: Process):
         for stream in records[0].streams:
             stream.rank, stream.label = process._identity[-1], process.name
-        self._name = process.name
+        self.name = process.name
         super().__init__(records, choice, frontend, frontend.sink(watched=False), process.daemon)
         if frontend.stops_ranks_at_exit:
             end_at_exit(self)  # otherwise multiprocessing joins it, and before that shuts down what it is to serve
@@ -148,7 +150,7 @@ class ProcessLaunch(ProcessContext):
         failure = self.ranks[0].failure
         if failure is None:
             return ""
-        return f"{self._name} (pid {failure.pid}) failed and was never joined: {failure.summary}"
+        return f"{self.name} (pid {failure.pid}) failed and was never joined: {failure.summary}"
 
     def _rank_ended(self, record: RankRecord) -> None:
         self.sentinels.clear()

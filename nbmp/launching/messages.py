@@ -1,7 +1,11 @@
 """What crosses between the launching process and a rank, besides tasks and results. Plain data, pickled by name."""
 
+import signal
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", 64)) - 7
+"""Asks a thread of a rank for its stack. Not SIGUSR1 or SIGUSR2, which programs and job schedulers use."""
 
 
 class Setup(NamedTuple):
@@ -34,7 +38,7 @@ class Setup(NamedTuple):
     board: Any
     """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
     crash: Any
-    """Likewise of a memory file for the stack of a fatal signal."""
+    """Likewise of the rank's stack file."""
 
 
 class Request(NamedTuple):

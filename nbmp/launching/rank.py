@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.launching import default_method, frontends, seeds, stdio, tracker
+from nbmp.launching.answering import answer
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
@@ -104,7 +105,8 @@ class _Rank:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         platforms.arm_lifeline(lifeline, os.getpid())
-        stdio.take_over(crash)
+        stdio.take_over()
+        answer(crash)
         frontends.be_a_rank()
 
     def adopt_environment(self) -> None:

@@ -17,6 +17,7 @@ if sys.platform == "linux":
         unsafe_to_fork,
         waiting_bytes,
     )
+    from nbmp.platforms.threads import name_this_thread, signal_thread, thread_status, threads_of, waits_for_lock
 else:
     from nbmp.platforms.other import (
         anonymous_file,
@@ -25,12 +26,17 @@ else:
         cpu_count,
         exit_sentinel,
         grow_pipe,
+        name_this_thread,
         oom_kills,
         owner,
         seal,
+        signal_thread,
+        thread_status,
+        threads_of,
         unreceived_bytes,
         unsafe_to_fork,
         waiting_bytes,
+        waits_for_lock,
     )
 
 __all__ = [
@@ -40,10 +46,15 @@ __all__ = [
     "cpu_count",
     "exit_sentinel",
     "grow_pipe",
+    "name_this_thread",
     "oom_kills",
     "owner",
     "seal",
+    "signal_thread",
+    "thread_status",
+    "threads_of",
     "unreceived_bytes",
     "unsafe_to_fork",
     "waiting_bytes",
+    "waits_for_lock",
 ]

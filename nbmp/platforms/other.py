@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from nbmp.errors import UnsupportedPlatformError
+from nbmp.platforms.threads import ThreadStatus
 
 
 def _refuse() -> UnsupportedPlatformError:
@@ -62,4 +63,24 @@ def unreceived_bytes(fd: int) -> int:
 
 
 def waiting_bytes(fd: int) -> int:
+    raise _refuse()
+
+
+def name_this_thread(name: str) -> None:
+    """Do nothing."""
+
+
+def threads_of(pid: int) -> list[int]:
+    raise _refuse()
+
+
+def thread_status(pid: int, thread: int) -> ThreadStatus | None:
+    raise _refuse()
+
+
+def signal_thread(pid: int, thread: int, number: int) -> bool:
+    raise _refuse()
+
+
+def waits_for_lock(pid: int, thread: int) -> bool:
     raise _refuse()
