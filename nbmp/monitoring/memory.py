@@ -5,11 +5,13 @@ What a segment is for, and who made it, stand in its name:
     file_descriptor    memfd:nbmp-<pid of creator>-<purpose>
     file_system        /dev/shm/nbmp-<user>-<random>/s-<pid of creator, 8 hexadecimal digits><random>
                        t- for s- in a message; #<number> in the creator, which opened it before it had a name
+    file_system        /dev/shm/nbmp-<user>-<random>/<pid of creator>-<purpose>-<random>
 
 The operating system tells who has which of them mapped or open. Whether one that is kept for messages is free, the
 recycler knows in this process; of other processes the locks and names of the file tell it.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -30,6 +32,7 @@ PIDS = 8
 
 _MEMFD = re.compile(r"/memfd:nbmp-(\d+)-(\w+)")
 _NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(?:[st]-([0-9a-f]{8})[0-9a-f]{8}|#)")
+_NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(\d+)-(\w+)-")
 
 
 class SegmentUsage(NamedTuple):
@@ -43,8 +46,7 @@ class SegmentUsage(NamedTuple):
     state: str
     """`cached` when it is free and kept for the next message, else `in use`."""
     purpose: str
-    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it writes to) or `board`;
-    empty where not known."""
+    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it writes to), `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
     creator: int | None
@@ -170,9 +172,9 @@ class _Looks:
             strategy, creator, purpose = about
             pids = self._mapped_by.get(key, [])
             is_free = key in free
-            if creator in others and purpose == "message":
+            if creator in others and purpose == "message" and strategy == "file_descriptor":
                 is_free = locked is not None and key not in locked
-            status = self._opened.get(key)
+            status = self._opened.get(key) or _status_of_name(self._names[key], key)
             found.append(
                 SegmentUsage(
                     self._mapped[key] if status is None else status.st_size,
@@ -187,6 +189,16 @@ class _Looks:
         return found
 
 
+def _status_of_name(path: str, key: Key) -> os.stat_result | None:
+    """Return the status of a segment that nobody has open, but that has a name."""
+    if _NAMED.match(path):
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if (status.st_dev, status.st_ino) == key:
+                return status
+    return None
+
+
 @lru_cache(maxsize=256)
 def _parsed(path: str) -> tuple[str, int | None, str] | None:
     """Return strategy, creator if it stands there, and purpose; None for a file that is no segment."""
@@ -194,6 +206,7 @@ def _parsed(path: str) -> tuple[str, int | None, str] | None:
         return "file_descriptor", int(found[1]), found[2]
     if found := _NAMED.match(path):
         return "file_system", int(found[1], 16) if found[1] else None, ""
+        return "file_system", int(found[1]), found[2]
     return None
 
 
@@ -241,6 +254,7 @@ def _cells(segment: SegmentUsage) -> tuple[str, ...]:
         pids += f" and {len(segment.mapped_by) - PIDS} more"
     numbers = size(segment.size), size(segment.taken)
     return *numbers, segment.state, segment.purpose or segment.strategy, str(segment.creator or DASH), pids
+    return *numbers, segment.state, segment.purpose, str(segment.creator), pids
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterable[str]:

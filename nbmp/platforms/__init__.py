@@ -13,6 +13,7 @@ if sys.platform == "linux":
         oom_kills,
         owner,
         seal,
+        shared_memory_folder,
         unsafe_to_fork,
         waiting_bytes,
     )
@@ -27,6 +28,7 @@ else:
         oom_kills,
         owner,
         seal,
+        shared_memory_folder,
         unsafe_to_fork,
         waiting_bytes,
     )
@@ -41,6 +43,7 @@ __all__ = [
     "oom_kills",
     "owner",
     "seal",
+    "shared_memory_folder",
     "unsafe_to_fork",
     "waiting_bytes",
 ]
