@@ -3,8 +3,6 @@
 What a segment is for, and who made it, stand in its name:
 
     file_descriptor    memfd:nbmp-<pid of creator>-<purpose>
-    file_system        /dev/shm/nbmp-<user>-<random>/s-<pid of creator, 8 hexadecimal digits><random>
-                       t- for s- in a message; #<number> in the creator, which opened it before it had a name
     file_system        /dev/shm/nbmp-<user>-<random>/<pid of creator>-<purpose>-<random>
 
 The operating system tells who has which of them mapped or open. Whether one that is kept for messages is free, the
@@ -31,7 +29,6 @@ ROWS = 20
 PIDS = 8
 
 _MEMFD = re.compile(r"/memfd:nbmp-(\d+)-(\w+)")
-_NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(?:[st]-([0-9a-f]{8})[0-9a-f]{8}|#)")
 _NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(\d+)-(\w+)-")
 
 
@@ -49,8 +46,8 @@ class SegmentUsage(NamedTuple):
     """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it writes to), `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
-    creator: int | None
-    """The pid of the process that made it, which may have ended; None where not known."""
+    creator: int
+    """The pid of the process that made it, which may have ended."""
     mapped_by: tuple[int, ...]
     """The pids of those that have it mapped. Others may have it open, such as the sender of a message."""
 
@@ -182,7 +179,7 @@ class _Looks:
                     CACHED if is_free else IN_USE,
                     purpose,
                     strategy,
-                    creator or next(iter(pids), None),
+                    creator,
                     tuple(pids),
                 )
             )
@@ -200,12 +197,11 @@ def _status_of_name(path: str, key: Key) -> os.stat_result | None:
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: str) -> tuple[str, int | None, str] | None:
-    """Return strategy, creator if it stands there, and purpose; None for a file that is no segment."""
+def _parsed(path: str) -> tuple[str, int, str] | None:
+    """Return strategy, creator and purpose; None for a file that is no segment."""
     if found := _MEMFD.match(path):
         return "file_descriptor", int(found[1]), found[2]
     if found := _NAMED.match(path):
-        return "file_system", int(found[1], 16) if found[1] else None, ""
         return "file_system", int(found[1]), found[2]
     return None
 
@@ -253,7 +249,6 @@ def _cells(segment: SegmentUsage) -> tuple[str, ...]:
     if len(segment.mapped_by) > PIDS:
         pids += f" and {len(segment.mapped_by) - PIDS} more"
     numbers = size(segment.size), size(segment.taken)
-    return *numbers, segment.state, segment.purpose or segment.strategy, str(segment.creator or DASH), pids
     return *numbers, segment.state, segment.purpose, str(segment.creator), pids
 
 
