@@ -65,7 +65,6 @@ def to_standard_heap() -> set[int | None]:
     return {fd for fd, target in _targets() if target.startswith(prefix)}
 
 
-
 def own_session() -> Session | None:
     """Return the session of named shared memory that this process has, if any."""
     module = sys.modules.get("nbmp.memory.session")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from nbmp import platforms
 from nbmp.memory.recycler import recycler
-from nbmp.monitoring.snapshots import DASH, size
+from nbmp.monitoring.snapshots import size
 from nbmp.platforms.cgroups import cgroup_memory
 from nbmp.platforms.memoryfiles import Key, descendants, file_system_room, locked_files, memory_files
 
@@ -43,7 +43,7 @@ class SegmentUsage(NamedTuple):
     state: str
     """`cached` when it is free and kept for the next message, else `in use`."""
     purpose: str
-    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it writes to), `board`."""
+    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it changes) or `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
     creator: int
