@@ -43,7 +43,7 @@ class SegmentUsage(NamedTuple):
     state: str
     """`cached` when it is free and kept for the next message, else `in use`."""
     purpose: str
-    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it changes) or `board`."""
+    """`array`, `arrays` (small ones, together), `message`, `arguments` (a rank copies what it writes to) or `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
     creator: int
