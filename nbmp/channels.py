@@ -7,7 +7,8 @@
 A `SOCK_SEQPACKET` socket pair: a message is one packet, sent and received whole or not at all. So no lock is needed,
 and a process that is killed while it sends or receives can neither damage a message nor block the others. What does
 not fit a packet travels in the parcel's payload. More descriptors than a packet may carry go into a socket pair of
-their own first, one end of which is what the message carries.
+their own first, one end of which is what the message carries. Segments that travel by name are a part of the packet of
+their own (`nbmp.pickling.names`).
 
 A receiver makes sure that it has room for a message's descriptors before it takes the message: otherwise the kernel
 delivers the message without them, and it would be lost.
@@ -25,9 +26,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from nbmp.errors import OpenFilesError, SharedMemoryError
+from nbmp.errors import MissingSegmentError, OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import Owned, own_all
 from nbmp.memory.room import make_room, raise_limit
+from nbmp.memory.strategy import NAMED
 from nbmp.pickling.arriving import loads
 from nbmp.pickling.parcel import Parcel, needs, unpack
 
@@ -48,6 +50,9 @@ _TOO_MANY = (
 )
 _BUNDLED = 0xFF
 """In place of the number of descriptors: they are in a socket pair."""
+_NAMED = 0xFE
+"""Likewise: segments travel by name; the numbers of descriptors and of names come next."""
+_PEEKED = 3 + 4
 _CUT_SHORT = "descriptors of a message were lost: the limit of open files (ulimit -n) is reached"
 _TOTAL = struct.Struct("<I")
 _ANCILLARY = socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3))
@@ -71,7 +76,7 @@ class Message:
 
     __slots__ = ("_content", "_owned", "kind")
 
-    def __init__(self, kind: int, content: memoryview, owned: list[Owned]) -> None:
+    def __init__(self, kind: int, content: memoryview, owned: list[Any]) -> None:
         self.kind = kind
         self._content = content
         self._owned = owned
@@ -83,6 +88,22 @@ class Message:
     def bytes(self) -> memoryview:
         """Return what was packed, unread. Once only."""
         return memoryview(unpack(self._content, self._owned)[0])
+
+
+class Unreadable(Message):
+    """A message whose memory was taken away: whoever reads it is told."""
+
+    __slots__ = ("_reason",)
+
+    def __init__(self, kind: int, reason: str) -> None:
+        super().__init__(kind, memoryview(b""), [])
+        self._reason = reason
+
+    def read(self) -> Any:
+        raise MissingSegmentError(self._reason)
+
+    def bytes(self) -> memoryview:
+        raise MissingSegmentError(self._reason)
 
 
 class Channel:
@@ -158,11 +179,28 @@ class Channel:
             self._socket.sendmsg((_HEADS[kind], parcel.content), (), flags)
             return
         fds = parcel.fds
+        if NAMED in fds:
+            self._send_named(parcel, kind, flags)
+        else:
+            self._send_along((kind,), (parcel.content,), fds, flags)
+
+    def _send_named(self, parcel: Parcel, kind: int, flags: int) -> None:
+        from nbmp.pickling.names import Leaving
+
+        size = len(parcel.content)
+        leaving = Leaving(parcel.owners, PACKET - SMALL_PACKET - size if size > SMALL_PACKET else 0)
+        try:
+            self._send_along((kind, _NAMED), (leaving.block, parcel.content), leaving.fds, flags)
+        except OSError:  # not for an interrupt, which may come after it was sent
+            leaving.undo()
+            raise
+
+    def _send_along(self, head: Sequence[int], parts: Sequence[bytes], fds: Sequence[int], flags: int) -> None:
         with contextlib.ExitStack() as stack:
             count = len(fds)
             if count > FDS_PER_PACKET:
                 fds, count = [stack.enter_context(_bundle(fds)).fileno()], _BUNDLED
-            self._socket.sendmsg((bytes((kind, count)), parcel.content), [_rights(fds)], flags)
+            self._socket.sendmsg((bytes((*head, count)), *parts), [_rights(fds)], flags)
 
     def receive(self, *, wait: bool = True) -> Message | None:
         """Take the next message; None when nobody can send any more.
@@ -202,11 +240,11 @@ class Channel:
         """Receive into `box` unless there is a message in it already."""
         try:
             if not box and not (self._again and self._take_again(box)):
-                head = self._socket.recv(3, _PEEK if wait else _PEEK_NOW)
+                head = self._socket.recv(_PEEKED, _PEEK if wait else _PEEK_NOW)
                 if not head:
                     return None
                 if head[1]:
-                    make_room(1 if head[1] == _BUNDLED else needs(head[2], head[1]), self.fd)
+                    make_room(_descriptors(head), self.fd)
                 # one call into C: what was received is in the box, whatever comes next
                 receive = self._socket.recvmsg
                 received = map(receive, (PACKET,), (_ANCILLARY,), (_RECEIVE if wait else _RECEIVE_NOW,))
@@ -221,8 +259,10 @@ class Channel:
         if got & _CUT:
             box.clear()
             raise OSError(_CUT_SHORT)
-        if data[1] == _BUNDLED:
+        if data[1] >= _NAMED:
             try:
+                if data[1] == _NAMED:
+                    return _with_names(data, owned)
                 _unbundle(owned)
             except OpenFilesError:
                 self._again.append(box.pop())
@@ -235,8 +275,33 @@ class Channel:
         return bool(box)
 
 
-Received = tuple[tuple[bytes, list[Any], int, Any], list[Owned]]
-"""What `recvmsg` returned, and the descriptors in it once they are owned."""
+Received = tuple[tuple[bytes, list[Any], int, Any], list[Any]]
+"""What `recvmsg` returned, and what came along: the descriptors in it once they are owned, then named segments."""
+
+
+def _descriptors(head: bytes) -> int:
+    """Return how many descriptors must be free to receive a packet that begins like this, and read it."""
+    if head[1] == _BUNDLED:
+        return 1
+    if head[1] != _NAMED:
+        return needs(head[2], head[1])
+    from nbmp.pickling.names import needed
+
+    return needed(1 if head[2] == _BUNDLED else head[2], int.from_bytes(head[3:], "little"))
+
+
+def _with_names(data: bytes, owned: list[Any]) -> Message:
+    from nbmp.pickling.names import arrive
+
+    packet = memoryview(data)[3:]
+    bundled = data[2] == _BUNDLED
+    if bundled:
+        _unbundle(owned)
+    try:
+        start, along = arrive(packet, owned, int(bundled))
+    except MissingSegmentError as error:
+        return Unreadable(data[0], str(error))
+    return Message(data[0], packet[start:], along)
 
 
 def _rights(fds: Sequence[int]) -> tuple[int, int, "array.array[int]"]:

@@ -35,6 +35,8 @@ class Setup(NamedTuple):
     """What `set_start_method` has chosen."""
     is_process: bool
     """Whether it is no rank of a launch but a `nbmp.Process`: it can be interrupted and prints what it raises."""
+    sharing: tuple[str, str | None]
+    """See `nbmp.memory.strategy.Choice`."""
     board: Any
     """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
     crash: Any

@@ -29,6 +29,7 @@ from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
 from nbmp.launching.process import RankProcess
+from nbmp.memory import strategy
 from nbmp.memory.descriptors import own
 from nbmp.memory.segment import Segment
 from nbmp.pickling.parcel import Parcel
@@ -115,7 +116,7 @@ class _Rank:
         seeds.apply(self._setup.seeds)
 
     def adopt_interpreter(self) -> None:
-        """Environment, folder, path, arguments and logging, which a fork inherits."""
+        """Environment, folder, path, arguments, sharing strategy and logging, which a fork inherits."""
         setup = self._setup
         inherited = dict(os.environ)
         for name in inherited.keys() - setup.environment.keys():
@@ -126,6 +127,7 @@ class _Rank:
         sys.path[:] = setup.path
         default_method.inherit(setup.start_method)
         sys.argv[:] = setup.argv
+        strategy.adopt(setup.sharing)
         if setup.logging is not None:
             import logging
 

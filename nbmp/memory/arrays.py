@@ -1,7 +1,7 @@
 """Shared arrays: plain `numpy.ndarray`s whose memory lies in a segment.
 
     array or view ── base ──> _Root ── base ──> mapping of the segment
-                                ├── segment    of a shared array: its descriptor, to send it on
+                                ├── segment    of a shared array: its descriptor or name, to send it on
                                 └── lease      of the arrays in a message: the segment is used again when it ends
 
 The root sits directly on the mapping: NumPy shortens a base chain by skipping plain arrays, and would otherwise drop
@@ -16,20 +16,24 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nbmp.errors import OpenFilesError, SharedMemoryError
-from nbmp.memory.descriptors import Owned
+from nbmp.memory.descriptors import Owned, made
 from nbmp.memory.janitor import look_after
 from nbmp.memory.mappings import kept_mapping
 from nbmp.memory.room import is_scarce
-from nbmp.memory.segment import Segment
+from nbmp.memory.strategy import new_segment, when_changed
 from nbmp.memory.subclasses import is_masked_array
 from nbmp.memory.weakly import WeakTable
+
+if TYPE_CHECKING:
+    from nbmp.memory.named import NamedSegment
+    from nbmp.memory.strategy import AnySegment
 
 SMALL_BYTES = 64 * 1024
 """Arrays up to this size share a segment."""
@@ -40,7 +44,7 @@ _ALIGNMENT = 64
 class _Root(np.ndarray):
     """All bytes of a segment: the bottom of the base chain of every array in it."""
 
-    segment: Segment | None
+    segment: "AnySegment | None"
     lease: Owned | None
     address: int
 
@@ -118,7 +122,7 @@ def _has_shared_mask(array: Any) -> bool:
     return array.mask is np.ma.nomask or is_shared(array.mask)
 
 
-def place_of(array: NDArray[Any]) -> tuple[Segment, int] | None:
+def place_of(array: NDArray[Any]) -> "tuple[AnySegment, int] | None":
     """Return the segment of a shared array and the offset in bytes of its first element; None for a private one."""
     root = _root_of(array)
     if root is None or root.segment is None:
@@ -127,7 +131,12 @@ def place_of(array: NDArray[Any]) -> tuple[Segment, int] | None:
 
 
 def array_at(
-    segment: Segment, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], kind: DTypeLike, writeable: bool
+    segment: "AnySegment",
+    offset: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    kind: DTypeLike,
+    writeable: bool,
 ) -> NDArray[Any]:
     """Return the array at this place, over the mapping that this process already has of the segment if it has one."""
     root = _roots.get(segment.key)
@@ -153,7 +162,18 @@ def leased_bytes(lease: Owned) -> memoryview:
         return _copied(lease)
 
 
-def _copied(lease: Owned) -> memoryview:
+def named_bytes(segment: "NamedSegment") -> memoryview:
+    """The same for a segment that came by name: it is this process' alone, and has no name any more."""
+    try:
+        next_one = made(os.dup, segment.fileno())  # the mapping's duplicate would get this number, or a higher one
+        return _copied(segment) if is_scarce(next_one.fileno()) else memoryview(segment.map_alone())
+    except (OpenFilesError, SharedMemoryError):
+        return _copied(segment)
+    finally:
+        segment.unlink()
+
+
+def _copied(lease: "Owned | NamedSegment") -> memoryview:
     length = os.fstat(lease.fileno()).st_size
     try:
         target = memoryview(np.empty(length, np.uint8))  # type: ignore[arg-type]  # an array is a buffer
@@ -191,7 +211,7 @@ class _Arena:
         with self._lock:
             root = self._current()
             if root is None or self._used + size > ARENA_BYTES:
-                root, self._used = _root(Segment.create(ARENA_BYTES, "arrays")), 0
+                root, self._used = _root(new_segment(ARENA_BYTES, "arrays")), 0
                 self._current = ref(root)
             offset = self._used
             self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
@@ -199,18 +219,24 @@ class _Arena:
 
     def leave(self) -> None:
         """Put no more arrays into the present segment."""
+        with self._lock:
+            self._current = _nothing
+
+    def forget(self) -> None:
+        """In a forked child: the rest of the segment is the parent's to give out."""
         self._current, self._lock = _nothing, threading.Lock()
 
 
 _arena = _Arena()
-os.register_at_fork(after_in_child=_arena.leave)  # the rest of the segment is the parent's to give out
+os.register_at_fork(after_in_child=_arena.forget)
+when_changed.append(_arena.leave)
 
 
 def _room(size: int) -> tuple[_Root, int]:
-    return _arena.room(size) if size <= SMALL_BYTES else (_root(Segment.create(size)), 0)
+    return _arena.room(size) if size <= SMALL_BYTES else (_root(new_segment(size)), 0)
 
 
-def _root(segment: Segment) -> _Root:
+def _root(segment: "AnySegment") -> _Root:
     root = np.ndarray.__new__(_Root, (segment.size,), np.uint8, segment.map)
     root.segment, root.lease = segment, None
     root.address = root.__array_interface__["data"][0]

@@ -20,7 +20,7 @@ _thread: threading.Thread | None = None
 def look_after() -> None:
     """See to it that what is kept now does not stay for ever."""
     global _thread
-    if _thread is None:
+    if _thread is None and (recycler.is_used() or mappings.is_used()):
         with _lock:
             if _thread is None:
                 _thread = threading.Thread(target=_clean, name="nbmp-janitor", daemon=True)

@@ -76,6 +76,10 @@ class Recycler:
         with self._lock:
             self._shelves.clear()
 
+    def is_used(self) -> bool:
+        """Return whether anything is on the shelf."""
+        return bool(self._shelves)
+
     def segments(self) -> list[Segment]:
         """Return all that are on the shelf."""
         with self._lock:

@@ -9,6 +9,7 @@ The operating system tells who has which of them mapped or open. Whether one tha
 recycler knows in this process; of other processes the locks and names of the file tell it.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -51,7 +52,7 @@ class SegmentUsage(NamedTuple):
     state: str
     """`cached` when it is free: kept for the next message, or not given back yet; else `in use`."""
     purpose: str
-    """`array`, `arrays` (small ones, together), `message`, `arguments` (ranks copy what they write to) or `board`."""
+    """`array`, `arrays` (small ones, together), `message`, `arguments` (a rank copies what it writes to) or `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
     creator: int
@@ -182,7 +183,7 @@ class _Looks:
             is_free = key in free
             if creator in others and purpose == "message" and strategy == "file_descriptor":
                 is_free = locked is not None and key not in locked
-            status = self._opened.get(key)
+            status = self._opened.get(key) or _status_of_name(self._names[key], key)
             found.append(
                 SegmentUsage(
                     mapped_bytes(self._mapped[key]) if status is None else status.st_size,
@@ -195,6 +196,16 @@ class _Looks:
                 )
             )
         return found
+
+
+def _status_of_name(path: str, key: Key) -> os.stat_result | None:
+    """Return the status of a segment that nobody has open, but that has a name."""
+    if _NAMED.match(path):
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if (status.st_dev, status.st_ino) == key:
+                return status
+    return None
 
 
 @lru_cache(maxsize=256)

@@ -27,6 +27,10 @@ def owner(fd: int) -> Any:
     raise _refuse()
 
 
+def shared_memory_folder() -> str:
+    raise _refuse()
+
+
 def seal(fd: int, *, contents: bool = False) -> None:
     raise _refuse()
 

@@ -19,6 +19,7 @@ from tests.arrays.ways import (
     write_through_overlap,
 )
 from tests.launching import functions
+from tests.strategies import ONLY_BY_DESCRIPTOR
 
 every_way = pytest.mark.parametrize("way", WAYS)
 every_way_once = pytest.mark.parametrize(("way", "method"), [(way, "forkserver") for way in WAYS])
@@ -97,6 +98,7 @@ def test_array_that_arrived_is_sent_on_to_a_third_process(make: Any, method: str
         assert nbmp.is_shared(back) == (make is nbmp.zeros)
 
 
+@ONLY_BY_DESCRIPTOR
 def test_only_the_view_of_a_private_array_is_copied() -> None:
     nbmp.trim()
     q = nbmp.Queue()
