@@ -52,7 +52,7 @@ class SegmentUsage(NamedTuple):
     state: str
     """`cached` when it is free: kept for the next message, or not given back yet; else `in use`."""
     purpose: str
-    """`array`, `arrays` (small ones, together), `message`, `arguments` (a rank copies what it writes to) or `board`."""
+    """`array`, `arrays` (small ones, together), `message`, `arguments` (ranks copy what they write to) or `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
     creator: int
