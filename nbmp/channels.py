@@ -269,6 +269,11 @@ class Channel:
                 raise
         return Message(data[0], memoryview(data)[2:], owned[1:] if data[1] == _BUNDLED else list(owned))
 
+    def holds(self) -> bool:
+        """Return whether a message was received already that the next `take` of this thread returns."""
+        interrupted = self._interrupted and threading.current_thread() is threading.main_thread()
+        return bool(self._again or interrupted)
+
     def _take_again(self, box: "list[Received]") -> bool:
         with contextlib.suppress(IndexError):  # another thread has it
             box.append(self._again.popleft())

@@ -64,7 +64,7 @@ class Connection:
 
     def poll(self, timeout: float | None = 0.0) -> bool:
         """Return whether there is something to receive within `timeout` seconds (None: waits without a bound)."""
-        return readable(self._reading().fd, timeout)
+        return self._reading().holds() or readable(self._reading().fd, timeout)
 
     def send_bytes(self, buf: Any, offset: int = 0, size: int | None = None) -> None:
         """Send a piece of a bytes-like object as one message."""
@@ -74,7 +74,7 @@ class Connection:
         if size is not None and (size < 0 or offset + size > view.nbytes):
             raise ValueError(f"size {size} at offset {offset} goes beyond a buffer of {view.nbytes} bytes")
         view = view[offset:] if size is None else view[offset : offset + size]
-        self._writing().send(pack(bytes(view), (), (), recycled=True), _BYTES)
+        self._writing().send(pack((bytes(view),), (), (), recycled=True), _BYTES)
 
     def recv_bytes(self, maxlength: int | None = None) -> bytes:
         """Return the next message of `send_bytes`; OSError when it is longer than `maxlength`."""

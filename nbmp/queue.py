@@ -37,7 +37,7 @@ class _Ends:
 
     def empty(self) -> bool:
         """Return whether nothing is there to get at this moment."""
-        return not readable(self._reader.fd, 0)
+        return not self._reader.holds() and not readable(self._reader.fd, 0)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -18,4 +18,4 @@ SETUP, TASK, RETURNED, RAISED, EXITED, SHOWN, SEEN = range(1, 8)
 
 def plain(obj: Any, owners: Sequence[FdOwner] = ()) -> Parcel:
     """Return an object of nbmp's own as a parcel, pickled by name; `owners` are of descriptors to go along."""
-    return pack(pickle.dumps(obj, protocol=5), (), owners, recycled=False)
+    return pack((pickle.dumps(obj, protocol=5),), (), owners, recycled=False)

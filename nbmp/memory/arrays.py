@@ -244,8 +244,18 @@ def _root(segment: "AnySegment") -> _Root:
 
 
 def _root_of(array: object) -> _Root | None:
-    while array is not None:
-        if type(array) is _Root:
-            return array if array.segment is not None else None
-        array = array.obj if isinstance(array, memoryview) else getattr(array, "base", None)
+    base = array
+    while base is not None:
+        if type(base) is _Root:
+            return base if base.segment is not None else None
+        if type(base).__name__ == "PyCapsule":  # of `from_dlpack`: it keeps the array, but does not say which
+            return _root_at(array.__array_interface__["data"][0])  # type: ignore[attr-defined]  # only arrays have one
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    return None
+
+
+def _root_at(address: int) -> _Root | None:
+    for root in _roots.alive():
+        if root.address <= address < root.address + root.nbytes:
+            return root
     return None

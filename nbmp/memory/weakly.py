@@ -25,6 +25,10 @@ class WeakTable(Generic[Value]):
         entry = self._entries.get(key)
         return None if entry is None else entry()
 
+    def alive(self) -> list[Value]:
+        """Return all values that there are at this moment."""
+        return [value for entry in list(self._entries.values()) if (value := entry()) is not None]
+
     def put(self, key: Hashable, value: Value) -> Value:
         """Enter a value and return it."""
         if len(self._entries) >= self._sweep_at:

@@ -8,7 +8,6 @@ IPython's shell and its `exit`                                as what they are i
 """
 
 import contextlib
-import io
 import linecache
 import os
 import sys
@@ -26,7 +25,7 @@ from nbmp.errors import CannotTravelError
 from nbmp.pickling import strangers
 from nbmp.pickling.diagnosis import find_culprit
 from nbmp.pickling.luggage import Luggage
-from nbmp.pickling.parcel import Parcel, pack
+from nbmp.pickling.parcel import Parcel, Pieces, pack
 from nbmp.pickling.rebuilding import code_of_file, exception, main_class
 
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
@@ -64,14 +63,14 @@ def dumps_alone(obj: Any, *, to_main: bool = False) -> bytes | None:
         pickled, luggage = _dump(obj, to_main, alone=True)
     except Exception:
         return None
-    return None if luggage.owners else pickled
+    return None if luggage.owners else b"".join(pickled)
 
 
-def _dump(obj: Any, to_main: bool, *, alone: bool = False) -> tuple[bytes, Luggage]:
-    file, luggage = io.BytesIO(), Luggage()
+def _dump(obj: Any, to_main: bool, *, alone: bool = False) -> tuple[Pieces, Luggage]:
+    pickled, luggage = Pieces(), Luggage()
     with handing_out_descriptors(luggage):
-        _Pickler(file, luggage, to_main, alone).dump(obj)
-    return file.getvalue(), luggage
+        _Pickler(pickled, luggage, to_main, alone).dump(obj)
+    return pickled, luggage
 
 
 def _can_leave(obj: Any, to_main: bool) -> bool:
@@ -99,7 +98,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         cloudpickle.Pickler.dispatch_table,
     )
 
-    def __init__(self, file: io.BytesIO, luggage: Luggage, to_main: bool, alone: bool) -> None:
+    def __init__(self, file: Pieces, luggage: Luggage, to_main: bool, alone: bool) -> None:
         super().__init__(file, protocol=5, buffer_callback=None if alone else luggage.take_buffer)
         self._to_main = to_main
         self._numpy = sys.modules.get("numpy")

@@ -120,33 +120,52 @@ class Parcel:
 
 
 def pack(
-    pickled: bytes | memoryview, buffers: Sequence[pickle.PickleBuffer], owners: Sequence[FdOwner], *, recycled: bool
+    pickled: Sequence[bytes], buffers: Sequence[pickle.PickleBuffer], owners: Sequence[FdOwner], *, recycled: bool
 ) -> Parcel:
-    """Return a parcel of a pickle and its out-of-band buffers, which are copied here, once."""
-    if not buffers and len(pickled) < INLINE:
-        return Parcel(_PLAIN_BYTE + pickled, owners)
+    """Return a parcel of a pickle, given in pieces, and its out-of-band buffers: all are copied here, once."""
+    length = sum(map(len, pickled))
+    if not buffers and length < INLINE:
+        return Parcel(b"".join((_PLAIN_BYTE, *pickled)), owners)
     views = [buffer.raw() for buffer in buffers]
     meta = struct.pack(f"<{len(views)}q", *[~view.nbytes if view.readonly else view.nbytes for view in views])
-    if len(meta) + len(pickled) + sum([view.nbytes for view in views]) <= INLINE:
-        return Parcel(b"".join((_HEADER.pack(_INLINE, len(views), len(pickled), _HERE), meta, pickled, *views)), owners)
+    if len(meta) + length + sum([view.nbytes for view in views]) <= INLINE:
+        header = _HEADER.pack(_INLINE, len(views), length, _HERE)
+        return Parcel(b"".join((header, meta, *pickled, *views)), owners)
     writes, end = [], 0
     for view in views:
         writes.append((end, view))
         end += -(-view.nbytes // _ALIGNMENT) * _ALIGNMENT
     named = goes_by_name()
     kind = (_NAMED if named else _RECYCLED) if recycled else _SEALED
-    if len(meta) + len(pickled) <= INLINE:
-        content = b"".join((_HEADER.pack(kind, len(views), len(pickled), _HERE), meta, pickled))
+    if len(meta) + length <= INLINE:
+        content = b"".join((_HEADER.pack(kind, len(views), length, _HERE), meta, *pickled))
     else:
-        content = _HEADER.pack(kind, len(views), len(pickled), end)
-        writes += [(end, memoryview(meta)), (end + len(meta), memoryview(pickled))]
-        end += len(meta) + len(pickled)
+        content = _HEADER.pack(kind, len(views), length, end)
+        for piece in (meta, *pickled):
+            writes.append((end, memoryview(piece)))
+            end += len(piece)
     payload: FdOwner
     if named:
         payload = _named(end, writes, "message" if recycled else "arguments")
     else:
         payload = _recycled(end, writes) if recycled else _sealed(end, writes)
     return Parcel(content, [*owners, payload])
+
+
+_NO_FRAME_BYTES = 1 << 20
+
+
+class Pieces(list[bytes]):
+    """A file for a pickler: the pieces that it writes, the frames of the pickle and large bytes objects themselves.
+
+    So a bytes object of some size is copied once, into the payload.
+    """
+
+    write = list.append
+
+    def mention(self, name: bytes) -> bool:
+        """Return whether `name` is in the pickle's own frames, which are 128 kB at most."""
+        return any(name in piece for piece in self if len(piece) < _NO_FRAME_BYTES)
 
 
 Arrived = tuple[memoryview | bytes, list[memoryview]]

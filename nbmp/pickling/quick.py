@@ -5,7 +5,6 @@ that it cannot pickle, goes by value instead; so the difference is not to be see
 """
 
 import copyreg
-import io
 import pickle
 import sys
 from multiprocessing import context as mp_context
@@ -14,7 +13,7 @@ from typing import Any
 
 from nbmp.pickling.leaving import dumps
 from nbmp.pickling.luggage import Luggage
-from nbmp.pickling.parcel import Parcel, pack
+from nbmp.pickling.parcel import Parcel, Pieces, pack
 
 _MAIN = b"__main__"
 _taught: dict[Any, Any] = {}
@@ -23,8 +22,8 @@ _taught_from = (-1, -1, False)
 
 def snapshot(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bool = True) -> Parcel:
     """Return `obj` as it is now, as a parcel for one receiver. Errors and `to_main` as for `leaving.dumps`."""
-    file, luggage = io.BytesIO(), Luggage()
-    pickler = pickle.Pickler(file, 5, buffer_callback=luggage.take_buffer)
+    pickled, luggage = Pieces(), Luggage()
+    pickler = pickle.Pickler(pickled, 5, buffer_callback=luggage.take_buffer)
     pickler.dispatch_table = _table()
     before = mp_context.get_spawning_popen()
     mp_context.set_spawning_popen(luggage)  # type: ignore[arg-type]  # it wants two names that `Luggage` has
@@ -34,8 +33,7 @@ def snapshot(obj: Any, *, name: str = "object", to_main: bool = False, recycled:
         return dumps(obj, name=name, to_main=to_main, recycled=recycled)
     finally:
         mp_context.set_spawning_popen(before)
-    pickled = file.getvalue()
-    if _MAIN in pickled:
+    if pickled.mention(_MAIN):
         return dumps(obj, name=name, to_main=to_main, recycled=recycled)
     return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled)
 

@@ -4,6 +4,8 @@ import os
 from functools import cache
 from math import ceil
 
+from nbmp.platforms.files import content
+
 ROOT = "/sys/fs/cgroup"
 UNLIMITED = 1 << 60
 
@@ -28,11 +30,7 @@ def _folders(controller: str) -> tuple[str, ...]:
 
 
 def _read(file: str) -> str:
-    try:
-        with open(file) as opened:
-            return opened.read()
-    except OSError:
-        return ""
+    return content(file).decode(errors="replace")
 
 
 def _number(file: str) -> int | None:

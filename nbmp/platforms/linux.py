@@ -12,6 +12,7 @@ from functools import partial
 
 from nbmp.errors import UnsupportedPlatformError
 from nbmp.platforms.cgroups import cgroup_cpu_limit, cgroup_memory_left, cgroup_oom_kills
+from nbmp.platforms.files import content
 from nbmp.platforms.processmap import mapped_libraries, opened_devices, thread_inside
 
 PIPE_BYTES = 1 << 20
@@ -64,14 +65,10 @@ def seal(fd: int, *, contents: bool = False) -> None:
 def available_memory() -> int | None:
     """Return how many bytes can be taken before the out-of-memory killer comes: of machine and cgroup, the less."""
     left = cgroup_memory_left()
-    try:
-        with open("/proc/meminfo", "rb") as file:
-            for line in file:
-                if line.startswith(b"MemAvailable:"):
-                    machine = int(line.split()[1]) * 1024
-                    return machine if left is None else min(machine, left)
-    except OSError:
-        pass
+    for line in content("/proc/meminfo").splitlines():
+        if line.startswith(b"MemAvailable:"):
+            machine = int(line.split()[1]) * 1024
+            return machine if left is None else min(machine, left)
     return left
 
 

@@ -9,10 +9,12 @@ import threading
 from typing import Any
 
 import numpy as np
+import pytest
 
 import nbmp
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
+from tests.memory.test_views import VIEWS
 from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import until
 
@@ -42,6 +44,19 @@ def test_a_segment_is_not_used_again_while_any_view_of_it_lives() -> None:
         q.put(np.zeros(100_000, int))
         q.get(timeout=5)
     assert kept[0] == 35
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_every_kind_of_view_of_a_received_array_keeps_its_segment_from_being_used_again(view: Any) -> None:
+    q = nbmp.Queue()
+    ones = np.ones((4, 8), "i4")
+    for large in (ones, np.ones(100_000)):
+        q.put((ones, large))
+        kept, expected = view(q.get(timeout=5)[0]), np.array(view(ones))
+        for _ in range(6):
+            q.put((np.zeros((4, 8), "i4"), np.zeros(100_000)))
+            q.get(timeout=5)
+        assert np.array_equal(kept, expected)
 
 
 def test_a_forked_child_keeps_its_copy_while_the_parent_goes_on() -> None:

@@ -37,6 +37,8 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
     "view of a view of a view": lambda a: a[1:].T[1:].T[:, ::-1],
     "subclass": lambda a: a.view(np.recarray),
     "swapped axes": lambda a: np.swapaxes(a, 0, 1),
+    "by dlpack": lambda a: np.from_dlpack(a),
+    "view of one by dlpack": lambda a: np.from_dlpack(a[1:])[1:].T,
     "split": lambda a: np.split(a, 2)[1],
 }
 
