@@ -3,21 +3,22 @@
 nbmp's channels know arrays without it. `init_reductions` teaches the standard library's pickler as well, and with it
 every library in this process that uses `multiprocessing`; so it is never called by nbmp itself.
 
-    sender      keeps a descriptor of the array's segment until it is fetched (the standard library's resource sharer, a
-                thread), so it must live until then
-    receiver    fetches it when it unpickles, and maps the same memory
+    sender      puts the array into a channel made for it, as into a queue, and has the standard library send the other
+                end; it must live until that is fetched (the standard library has a thread that waits for that)
+    receiver    fetches the end when it unpickles, and the array from it: the same memory
 """
 
 from multiprocessing import reduction
+from multiprocessing.context import get_spawning_popen
 from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nbmp.memory.arrays import array_at, place_of
-from nbmp.memory.descriptors import own
-from nbmp.memory.segment import Segment
+from nbmp.channels import Channel
+from nbmp.memory.arrays import is_shared
+from nbmp.pickling.quick import snapshot
 
 __all__ = ["ForkingPickler", "init_reductions", "rebuild_array", "reduce_array", "reduction"]
 
@@ -32,13 +33,17 @@ def init_reductions() -> None:
 
 def reduce_array(array: NDArray[Any]) -> tuple[Any, ...]:
     """Return how `ForkingPickler` is to pickle an array: a shared one by handle, a private one by its bytes."""
-    place = place_of(array)
-    if place is None:
+    if not is_shared(array):
         return array.__reduce__()  # type: ignore[return-value]  # a tuple, for arrays
-    segment, offset = place
-    return rebuild_array, (DupFd(segment.fd), offset, array.shape, array.strides, array.dtype, array.flags.writeable)
+    sender, receiver = Channel.pair()
+    sender.send(snapshot(array))
+    starting = get_spawning_popen()
+    if starting is not None:  # it takes the descriptor along when the process starts, and makes no duplicate
+        vars(starting).setdefault("_nbmp_receivers", []).append(receiver)
+    return rebuild_array, (DupFd(receiver.fd),)
 
 
-def rebuild_array(fd: Any, offset: int, *layout: Any) -> NDArray[Any]:
-    """Return the array at this place, in the process that receives it."""
-    return array_at(Segment(own(fd.detach())), offset, *layout)
+def rebuild_array(fd: Any) -> NDArray[Any]:
+    """Return the array, in the process that receives it."""
+    array: NDArray[Any] = Channel.of_fd(fd.detach()).take()
+    return array

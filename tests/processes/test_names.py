@@ -15,6 +15,7 @@ import nbmp.reductions
 TORCH = [
     *("ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext"),
     *("init_reductions", "spawn", "start_processes"),
+    *("get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy"),
 ]
 """Names of torch.multiprocessing 2.13 besides the standard library's."""
 ERRORS = ("AuthenticationError", "BufferTooShort", "ProcessError", "TimeoutError")

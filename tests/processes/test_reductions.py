@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.scripts import output
 
 PRELUDE = """
@@ -12,6 +14,7 @@ PRELUDE = """
     import nbmp
     from tests.processes import reductions
 
+    nbmp.set_sharing_strategy((sys.argv[2:] or ["file_descriptor"])[0])
     context = multiprocessing.get_context(sys.argv[1])
     shared, private = nbmp.zeros((3, 4)), np.zeros(5)
 """
@@ -29,7 +32,8 @@ def test_nothing_is_taught_until_it_is_asked_for(tmp_path: Path) -> None:
     assert output(tmp_path, source).splitlines()[-2:] == ["False", "True"]
 
 
-def test_shared_arrays_go_by_handle_and_private_ones_by_value(method: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("strategy", ["file_descriptor", "file_system"])
+def test_shared_arrays_go_by_handle_and_private_ones_by_value(method: str, strategy: str, tmp_path: Path) -> None:
     source = (
         PRELUDE
         + """
@@ -50,11 +54,16 @@ def test_shared_arrays_go_by_handle_and_private_ones_by_value(method: str, tmp_p
             print(shared[0].tolist(), nbmp.is_shared(back))
             requests.put(None)
             process.join()
+            process = context.Process(target=reductions.fill, args=((shared, 8),))
+            process.start()
+            process.join()
+            print(shared[1].tolist())
     """
     )
-    told = output(tmp_path, source.replace("\n        ", "\n    "), method).splitlines()
+    told = output(tmp_path, source.replace("\n        ", "\n    "), method, strategy).splitlines()
     assert told[1] == str([[3.0] * 4] * 3)
     assert told[2] == str([0.0] * 5)
+    assert told[4] == str([8.0] * 4)
     assert told[3] == "[-1.0, 5.0, 5.0, 5.0] True"
 
 
