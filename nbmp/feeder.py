@@ -13,7 +13,6 @@ from multiprocessing.util import Finalize
 from weakref import WeakSet
 
 from nbmp.channels import Channel
-from nbmp.errors import SharedMemoryError
 from nbmp.memory.room import kept_count, raise_limit
 from nbmp.pickling.parcel import Parcel
 from nbmp.platforms import unreceived_bytes
@@ -53,6 +52,9 @@ class Feeder:
         self._backlog: deque[Parcel] = deque()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        """The thread that sends; entered and taken out by itself, so that an interrupt cannot make it wrong."""
+        self._starting: threading.Thread | None = None
+        """One that was started and has not entered itself yet."""
         self._may_lose = False
         self._at_exit: Finalize | None = None
         _feeders.add(self)
@@ -62,18 +64,19 @@ class Feeder:
             if not self._backlog and self._may_go(parcel) and self._try(parcel):
                 return
             parcel.put_away()
-            self._backlog.append(parcel)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._feed, name="nbmp-feeder", daemon=True)
-                if not self._may_lose:
-                    self._at_exit = Finalize(None, self.join, exitpriority=-5)
-                self._thread.start()
+            self._start()
+            self._backlog.append(parcel)  # last: what an interrupt stops before is not put, what is put has a thread
 
     def join(self) -> None:
         """Wait until all is sent."""
-        thread = self._thread
-        if thread is not None:
-            thread.join()
+        while self._backlog:
+            with self._lock:
+                self._start()
+            thread = self._thread
+            if thread is None:
+                time.sleep(FULL_SECONDS)
+            else:
+                thread.join()
 
     def cancel_join(self) -> None:
         """Do not wait at exit until all is sent."""
@@ -90,20 +93,34 @@ class Feeder:
     def _try(self, parcel: Parcel) -> bool:
         try:
             self._writer.send(parcel, wait=False)
-        except (OSError, SharedMemoryError) as error:
+        except (OSError, MemoryError) as error:
             if not _passes(error):
                 raise
             return False
         return True
 
+    def _start(self) -> None:
+        """See to it that there is a thread. A second one, after an interrupt, ends by itself."""
+        if self._thread is None and self._starting is None:
+            if self._at_exit is None and not self._may_lose:
+                self._at_exit = Finalize(None, self.join, exitpriority=-5)
+            thread = threading.Thread(target=self._feed, name="nbmp-feeder", daemon=True)
+            thread.start()
+            self._starting = thread
+
     def _feed(self) -> None:
+        this = threading.current_thread()
+        with self._lock:
+            if self._starting is this:
+                self._starting = None
+            if self._thread is not None:
+                return
+            self._thread = this
         stuck_since = 0.0
         while True:
             with self._lock:
                 if not self._backlog:
-                    self._thread = None
-                    if self._at_exit is not None:
-                        self._at_exit.cancel()
+                    self._end()
                     return
                 parcel = self._backlog[0]
             if not self._may_go(parcel):
@@ -111,26 +128,36 @@ class Feeder:
                 continue
             try:
                 self._writer.send(parcel, patience=0)
-            except (OSError, SharedMemoryError) as error:
+            except (OSError, MemoryError) as error:
                 if _passes(error):  # wait for the receivers
                     stuck_since = stuck_since or time.monotonic()
                     if time.monotonic() > stuck_since + STUCK_SECONDS:
                         raise_limit()
                     time.sleep(FULL_SECONDS)
                     continue
-                return  # nobody can receive any more
+                with self._lock:  # nobody can receive any more
+                    self._backlog.clear()
+                    self._end()
+                return
             stuck_since = 0.0
             with self._lock:
                 self._backlog.popleft()
 
+    def _end(self) -> None:
+        self._thread = None
+        if self._at_exit is not None:
+            self._at_exit.cancel()
+            self._at_exit = None
+
     def _forget(self) -> None:
         """In a forked child: what the parent has not sent is the parent's."""
-        self._backlog, self._lock, self._thread, self._at_exit = deque(), threading.Lock(), None, None
+        self._backlog, self._lock = deque(), threading.Lock()
+        self._thread = self._starting = self._at_exit = None
 
 
-def _passes(error: OSError | SharedMemoryError) -> bool:
-    """Return whether it may be sent later: SharedMemoryError comes from a payload that was put away."""
-    return isinstance(error, SharedMemoryError) or error.errno in _FOR_NOW
+def _passes(error: OSError | MemoryError) -> bool:
+    """Return whether it may be sent later: MemoryError comes from a payload that was put away."""
+    return isinstance(error, MemoryError) or error.errno in _FOR_NOW
 
 
 _feeders: "WeakSet[Feeder]" = WeakSet()
