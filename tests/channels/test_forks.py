@@ -13,6 +13,7 @@ import numpy as np
 import nbmp
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
+from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import until
 
 
@@ -45,6 +46,7 @@ def test_child_reads_a_shared_array_that_the_parent_dropped_and_used_anew() -> N
     os.close(gate)
 
 
+@ONLY_BY_DESCRIPTOR
 def test_child_keeps_no_cache_of_the_parents_and_may_put_and_get() -> None:
     q = nbmp.Queue()
     q.put(np.ones(100_000))

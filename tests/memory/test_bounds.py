@@ -13,6 +13,9 @@ import pytest
 import nbmp
 from nbmp.memory import mappings, recycler
 from nbmp.memory.segment import Segment
+from tests.strategies import ONLY_BY_DESCRIPTOR
+
+pytestmark = ONLY_BY_DESCRIPTOR
 
 
 @pytest.fixture(autouse=True)
