@@ -52,7 +52,7 @@ def _tell(stacks: int, number: int, main: FrameType | None) -> None:
 
 def _lines(frame: FrameType | None) -> str:
     """Return a stack as faulthandler writes it, the innermost frame first."""
-    lines = []
+    lines: list[str] = []
     while frame is not None and len(lines) < DEPTH:
         lines.append(f'  File "{frame.f_code.co_filename}", line {frame.f_lineno} in {frame.f_code.co_name}\n')
         frame = frame.f_back

@@ -163,9 +163,7 @@ class _Question:
             if (now.state, now.switches) == ("S", earlier.switches):
                 yield from self._ask(thread)
             elif now.name != main.name:  # it has a name of its own, as threads of Python have
-                self._note(
-                    thread, _name(now.name), unknown="runs; it cannot be asked while the main thread is in C code"
-                )
+                self._note(thread, _name(now.name), unknown="runs; not asked while the main thread is in C code")
 
     def _ask(self, thread: int) -> Steps:
         is_main = thread == self._pid

@@ -114,7 +114,7 @@ class WaitWatch:
             place = main.waits_for, main.frames[-1]
         if place is not None and place != seen.place:
             polls = place[0] in POLLING
-            # it ran for the answer, once or twice, or it waited for the interpreter's lock; more, and it is another wait
+            # it ran for the answer, perhaps after a wait for the interpreter's lock; more often, and it waits anew
             is_same = polls or seen.switches <= before + FEW
             start = seen.asleep_since if polls else seen.since
             seen.begun = start if is_same and start is not None else time.monotonic()
