@@ -140,8 +140,9 @@ def test_threads_are_told_by_name(in_c: bool) -> None:
         context.stop(0)
     main, first, second = rank.threads
     assert (main.name, main.frames[0].function) == ("MainThread", "be_a_halted_thread")
-    long = "a_name_of_more_…" if in_c else "a_name_of_more_than_15"  # the system keeps 15 bytes
-    assert sorted([first.name, second.name]) == [long, "loader"]
+    named, loader = sorted([first.name, second.name])
+    assert loader == "loader"
+    assert named.startswith("a_name_of_more_")  # of which the system keeps 15 bytes
     for thread in (first, second):
         assert (thread.frames[-1].function, thread.waits_for) == ("load", "an event")
     assert "thread loader, waits for an event" in str(rank)
@@ -218,7 +219,7 @@ def make_classes(rank: int, path: str) -> int:
 
 def test_rank_that_works_hard_in_python_survives_any_number_of_questions(tmp_path: Path) -> None:
     context = functions.begin(make_classes, (str(tmp_path / "stop"),), 1, "fork")
-    for _ in range(500):
+    for _ in range(200):
         context.stacks(timeout=10)
     (tmp_path / "stop").touch()
     assert context.join()
