@@ -1,19 +1,28 @@
 """Asking ranks where they are: in the launching process.
 
-    any thread of the launching process             rank
+    any thread of the launching process              rank
       clears the stack file
-      STACK_SIGNAL to one thread               ──>  its handler writes that thread's stack, whatever the thread does
-      looks at the thread's signal mask until
-      the handler has come back, reads         <──
+      STACK_SIGNAL to the main thread           ──>  its Python handler writes the stacks of all threads
+      reads                                     <──
+    without an answer, when the main thread is inside C code
+      FAULT_SIGNAL to one thread that sleeps    ──>  faulthandler writes its stack inside the signal's handler
+      or is inside C code; then to the next
+      reads                                     <──
 
-All ranks are asked side by side, the threads of a rank one after the other, the main thread first. Before a thread is
-asked it is looked at: a process without the handler would die of the signal, one that is stopped would keep it. So
-nothing is sent to a rank that is still starting, runs another program, is stopped, or blocks the signal.
+All ranks are asked side by side. Before a thread gets a signal it is looked at: a process without the handler would die
+of it, one that is stopped would keep it. So nothing is sent to a rank that is still starting, runs another program, is
+stopped, or blocks the signal.
 
-When a stack is complete is seen from outside: the kernel blocks a signal while its handler runs. What is there when
-something was written, and the signal neither waits nor is blocked any more, is all.
+FAULT_SIGNAL must not come while a thread runs Python code (see `answering`). A main thread that has taken STACK_SIGNAL
+runs none when, without an answer, it has used a tenth of a second of processor time (Python would have come to the
+handler at once), or has not run at all for a tenth of a second, or has waited for the interpreter's lock for a second,
+which then somebody holds in C code. Time alone tells nothing: the machine may be busy. Other threads are asked only
+if they have not run for a while.
+
+When faulthandler has come to its end is seen from outside: the kernel blocks a signal while its handler runs.
 """
 
+import re
 import threading
 import time
 from collections.abc import Generator, Sequence
@@ -23,37 +32,41 @@ from nbmp import platforms
 from nbmp.launching.describing import describe, is_users, raw_stack
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.interrupts import held_back
-from nbmp.launching.messages import STACK_SIGNAL
+from nbmp.launching.messages import END_OF_STACKS, FAULT_SIGNAL, STACK_SIGNAL
 from nbmp.launching.private import in_forked_child
 from nbmp.launching.record import RankRecord
 from nbmp.launching.stacks import RankStack, ThreadStack
 from nbmp.launching.waits import waits_for
+from nbmp.platforms.threads import ThreadStatus
 
 SECONDS = 2.0
 """How long ranks have to answer."""
+IN_C_SECONDS = 0.1
+"""Processor time, or sleep, without an answer after which a thread is known to be inside C code."""
+LOCKED_SECONDS = 1.0
+"""The same for a thread that comes up again and again, as one does that waits for the interpreter's lock."""
+LOCKED_SWITCHES = 20
 FEW = 3
-"""Looks after which a thread that is not the main one, and has written nothing, has no Python code."""
-TAKEN_SECONDS = 0.5
-"""How long after the signal was taken its handler's first word may come."""
+"""Looks after which a thread that has taken FAULT_SIGNAL and written nothing has no Python code."""
 MOST = 200
 """Threads of a rank that are asked."""
 
-_BIT = 1 << (STACK_SIGNAL - 1)
+_THREAD = re.compile(r"^Thread (\d+) (.*)$", re.MULTILINE)
 _STEP = 0.0005, 0.005
 """Shortest and longest pause between two looks."""
+
+Steps = Generator[None, None, None]
 
 _one_asks = threading.Lock()
 
 
-def ask(
-    records: Sequence[RankRecord], frontend: Frontend, seconds: float = SECONDS, *, main_only: bool = False
-) -> list[RankStack]:
+def ask(records: Sequence[RankRecord], frontend: Frontend, seconds: float = SECONDS) -> list[RankStack]:
     """Return where these ranks are, in their order; within about `seconds`, whatever the ranks do.
 
     Callable from any thread. A rank without an answer has the reason in `unknown`.
     """
     deadline = time.monotonic() + seconds
-    questions = [_Question(record, main_only) for record in records]
+    questions = [_Question(record) for record in records]
     with held_back() as presses:
         if _one_asks.acquire(timeout=max(0.0, seconds)):
             try:
@@ -77,24 +90,26 @@ def ask(
 class _Question:
     """One rank that is asked."""
 
-    def __init__(self, record: RankRecord, main_only: bool) -> None:
+    def __init__(self, record: RankRecord) -> None:
         self.why = ""
         self._record = record
-        self._main_only = main_only
         self._pid = record.pid or 0
         self._told: list[tuple[ThreadStack, str]] = []
 
-    def go(self) -> Generator[None, None, None]:
-        """Ask thread after thread; each step is one look."""
-        if self._record.ended:
-            self.why = _ended(self._record)
+    def go(self) -> Steps:
+        """Ask; each step is one look."""
+        main = self._look_at_main()
+        if main is None:
             return
-        for thread in platforms.threads_of(self._pid)[: 1 if self._main_only else MOST]:
-            yield from self._ask(thread)
-            if self.why:
-                return
-        if not self._told:
-            self.why = _ended(self._record)
+        if main.blocked & _bit(STACK_SIGNAL):
+            self._note(self._pid, "MainThread", unknown=f"its stack is not to be had: it blocks signal {STACK_SIGNAL}")
+            return
+        self._record.crash.clear()
+        if not main.pending & _bit(STACK_SIGNAL):
+            self._send(self._pid, STACK_SIGNAL)
+        yield
+        if (yield from self._is_in_c()):
+            yield from self._ask_each()
 
     def give_up(self, seconds: float) -> None:
         """Time is over."""
@@ -111,73 +126,119 @@ class _Question:
             record.shown_as, record.pid, record.state, record.seconds, () if self.why else threads, self.why
         )
 
-    def _ask(self, thread: int) -> Generator[None, None, None]:
+    def _is_in_c(self) -> Generator[None, None, bool]:
+        """Wait for the answer of the Python handler; return whether the main thread is in C code and gives none."""
+        taken: tuple[float, float, int] | None = None
+        asleep_since, switches = time.monotonic(), -1
+        while True:
+            text = self._record.crash.text()
+            if text.endswith(END_OF_STACKS):
+                self._take_all(text)
+                return False
+            main, now = self._look_at_main(), time.monotonic()
+            if main is None:
+                return False
+            if main.state != "S" or main.switches != switches:
+                asleep_since, switches = now, main.switches
+            if not main.pending & _bit(STACK_SIGNAL):
+                run = platforms.cpu_seconds(self._pid, self._pid)
+                begun, run_before, switches_before = taken = taken or (now, run, main.switches)
+                if run - run_before > IN_C_SECONDS or now - asleep_since > IN_C_SECONDS:
+                    return True
+                if now - begun > LOCKED_SECONDS and main.switches - switches_before > LOCKED_SWITCHES:
+                    return True
+            yield
+
+    def _ask_each(self) -> Steps:
+        """Ask the threads one by one: the main thread, which is in C code, and those that sleep."""
+        before = {
+            thread: platforms.thread_status(self._pid, thread) for thread in platforms.threads_of(self._pid)[:MOST]
+        }
+        yield from self._ask(self._pid)
+        main = before.get(self._pid)
+        for thread, earlier in before.items():
+            now = platforms.thread_status(self._pid, thread)
+            if thread == self._pid or now is None or earlier is None or main is None:
+                continue
+            if (now.state, now.switches) == ("S", earlier.switches):
+                yield from self._ask(thread)
+            elif now.name != main.name:  # it has a name of its own, as threads of Python have
+                self._note(thread, _name(now.name), unknown="runs; not asked while the main thread is in C code")
+
+    def _ask(self, thread: int) -> Steps:
         is_main = thread == self._pid
         status = platforms.thread_status(self._pid, thread)
-        if status is None or (is_main and not self._is_fit(status.state, status.caught)):
+        if status is None or (status.blocked | ~status.caught) & _bit(FAULT_SIGNAL):
             return
-        found = ThreadStack("MainThread" if is_main else _name(status.name), thread, (), None, ())
-        if status.blocked & _BIT:
-            if is_main:
-                why = f"its stack is not to be had: it blocks signal {STACK_SIGNAL}"
-                self._told.append((replace(found, unknown=why), ""))
+        self._record.crash.clear()
+        if not status.pending & _bit(FAULT_SIGNAL) and not self._send(thread, FAULT_SIGNAL):
             return
-        stacks = self._record.crash
-        stacks.clear()
-        process = self._record.process
-        if not status.pending & _BIT and (process is None or not process._signal_thread(thread, STACK_SIGNAL)):
-            return
-        looks, taken_at = 0, None
-        while is_main or looks < FEW:
+        looks, begun = 0, time.monotonic()
+        while looks < FEW or (is_main and time.monotonic() < begun + IN_C_SECONDS):
             yield
-            text = stacks.text()
+            text = self._record.crash.text()
             status = platforms.thread_status(self._pid, thread)
-            if status is None:
+            if status is None or status.state in "Tt":
                 return
-            if is_main and status.state in "Tt":
-                self._is_fit(status.state, status.caught)
-                return
-            if (status.pending | status.blocked) & _BIT:
+            if (status.pending | status.blocked) & _bit(FAULT_SIGNAL):
                 continue
             if text:
-                sleeps = status.state == "S" and platforms.waits_for_lock(self._pid, thread)
-                self._told.append((replace(found, waits_for="a lock" if sleeps else ""), text))
+                self._note(thread, "MainThread" if is_main else _name(status.name), text)
                 return
             looks += 1
-            taken_at = taken_at or time.monotonic()
-            if time.monotonic() > taken_at + TAKEN_SECONDS:
-                self.why = f"gives no stack: its code handles signal {STACK_SIGNAL} itself"
-                return
+        if is_main:
+            self.why = f"gives no stack: its code handles signal {STACK_SIGNAL} itself, or has closed nbmp's files"
 
-    def _is_fit(self, state: str, caught: int) -> bool:
-        """Return whether it can answer; the reason is noted if not."""
-        if state == "T":
+    def _take_all(self, text: str) -> None:
+        """Take the answer of the Python handler."""
+        parts = _THREAD.split(text)[1:]
+        told = list(zip(map(int, parts[::3]), parts[1::3], parts[2::3], strict=True))
+        for thread, name, stack in sorted(told, key=lambda each: each[0] != self._pid):
+            self._note(thread, name, stack)
+
+    def _note(self, thread: int, name: str, text: str = "", *, unknown: str = "") -> None:
+        sleeps = bool(text) and platforms.waits_for_lock(self._pid, thread)
+        found = ThreadStack(name, thread, (), None, (), "a lock" if sleeps else "", unknown)
+        self._told.append((found, text))
+
+    def _send(self, thread: int, number: int) -> bool:
+        process = self._record.process
+        return process is not None and process._signal_thread(thread, number)
+
+    def _look_at_main(self) -> ThreadStatus | None:
+        """Return how the main thread is; None, and the reason is noted, when it cannot answer."""
+        status = None if self._record.ended else platforms.thread_status(self._pid, self._pid)
+        if status is None or status.state in "ZX":
+            self.why = _ended(self._record)
+        elif status.state == "T":
             self.why = f"is stopped by a signal and tells nothing until it goes on (kill -CONT {self._pid})"
-        elif state == "t":
+        elif status.state == "t":
             self.why = "is held by a debugger and tells nothing until it goes on"
-        elif state in "ZX":
-            self.why = "has just ended"
-        elif not caught & _BIT:
+        elif not status.caught & _bit(STACK_SIGNAL):
             self.why = (
                 "is starting: its interpreter runs no code of yours yet"
                 if self._record.state == "starting"
                 else f"cannot be asked: it runs another program, or has taken away the handler of signal {STACK_SIGNAL}"
             )
-        return not self.why
+        return None if self.why else status
 
 
 def _described(thread: ThreadStack, text: str, frontend: Frontend) -> ThreadStack:
     raw = raw_stack(text)
     own = [is_users(frame.filename) for frame in raw]
     frames = [describe(frame, frontend) for frame in raw]
-    # a lock of C code: only if the user's code itself is innermost, or the library's is not known to wait for it
     return replace(
         thread,
         frames=tuple(frame for frame, is_own in zip(frames, own, strict=True) if is_own),
         inside=frames[-1] if frames and not own[-1] else None,
         all_frames=tuple(frames),
+        # that the system sees a lock counts only where the user's own code is innermost
         waits_for=waits_for(raw, own) or (thread.waits_for if raw and own[-1] else ""),
     )
+
+
+def _bit(number: int) -> int:
+    return 1 << (number - 1)
 
 
 def _ended(record: RankRecord) -> str:

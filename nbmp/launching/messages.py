@@ -5,7 +5,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", 64)) - 7
-"""Asks a thread of a rank for its stack. Not SIGUSR1 or SIGUSR2, which programs and job schedulers use."""
+"""Asks a rank for the stacks of its threads. Not SIGUSR1 or SIGUSR2, which programs and job schedulers use."""
+FAULT_SIGNAL = STACK_SIGNAL - 1
+"""Asks one thread of a rank that is inside C code."""
+END_OF_STACKS = "End of stacks\n"
+"""Last of what a rank writes when it gets STACK_SIGNAL."""
 
 
 class Setup(NamedTuple):

@@ -10,8 +10,8 @@ import threading
 from nbmp import platforms
 from nbmp.launching.private import Descriptor
 
-BYTES = 1 << 16
-"""How much of it is read: faulthandler writes 100 frames at most."""
+BYTES = 1 << 20
+"""How much of it is read."""
 FATAL = "Fatal Python error"
 """What the stack of a fatal signal begins with."""
 

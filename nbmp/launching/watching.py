@@ -28,6 +28,9 @@ AGAIN_SECONDS = 1.0
 SELDOM_SECONDS = 30.0
 """The same for one that sleeps but does not wait, at last."""
 
+FEW = 5
+"""How often a thread may have stopped running while it answered."""
+
 
 class Wait(NamedTuple):
     """One rank that waits."""
@@ -75,7 +78,7 @@ class WaitWatch:
         with self._lock:
             now = time.monotonic()
             to_ask = [record for record in self._records if self._notice(record, now)]
-            for record, answer in zip(to_ask, ask(to_ask, self._frontend, ANSWER_SECONDS, main_only=True), strict=True):
+            for record, answer in zip(to_ask, ask(to_ask, self._frontend, ANSWER_SECONDS), strict=True):
                 self._take(record, answer)
             now = time.monotonic()
             return tuple(
@@ -111,8 +114,8 @@ class WaitWatch:
             place = main.waits_for, main.frames[-1]
         if place is not None and place != seen.place:
             polls = place[0] in POLLING
-            # it ran for the answer, once to wake up and once to sleep again; more often, and it is another wait
-            is_same = polls or seen.switches <= before + 2
+            # it ran for the answer, perhaps after a wait for the interpreter's lock; more often, and it waits anew
+            is_same = polls or seen.switches <= before + FEW
             start = seen.asleep_since if polls else seen.since
             seen.begun = start if is_same and start is not None else time.monotonic()
         seen.place = place

@@ -18,13 +18,21 @@ if sys.platform == "linux":
         unsafe_to_fork,
         waiting_bytes,
     )
-    from nbmp.platforms.threads import name_this_thread, signal_thread, thread_status, threads_of, waits_for_lock
+    from nbmp.platforms.threads import (
+        cpu_seconds,
+        name_this_thread,
+        signal_thread,
+        thread_status,
+        threads_of,
+        waits_for_lock,
+    )
 else:
     from nbmp.platforms.other import (
         anonymous_file,
         arm_lifeline,
         available_memory,
         cpu_count,
+        cpu_seconds,
         exit_sentinel,
         grow_pipe,
         name_this_thread,
@@ -46,6 +54,7 @@ __all__ = [
     "arm_lifeline",
     "available_memory",
     "cpu_count",
+    "cpu_seconds",
     "exit_sentinel",
     "grow_pipe",
     "name_this_thread",

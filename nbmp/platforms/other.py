@@ -86,5 +86,9 @@ def signal_thread(pid: int, thread: int, number: int) -> bool:
     raise _refuse()
 
 
+def cpu_seconds(pid: int, thread: int) -> float:
+    raise _refuse()
+
+
 def waits_for_lock(pid: int, thread: int) -> bool:
     raise _refuse()

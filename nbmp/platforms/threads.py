@@ -54,6 +54,15 @@ def thread_status(pid: int, thread: int) -> ThreadStatus | None:
     )
 
 
+def cpu_seconds(pid: int, thread: int) -> float:
+    """Return how long a thread has run on a processor; 0 where the system does not say."""
+    try:
+        with open(f"/proc/{pid}/task/{thread}/schedstat") as file:
+            return int(file.read().split()[0]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
 def waits_for_lock(pid: int, thread: int) -> bool:
     """Return whether a thread sleeps in the system call of locks; False too where the system does not say."""
     try:
