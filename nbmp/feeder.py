@@ -42,9 +42,15 @@ class Feeder:
         _feeders.add(self)
 
     def send(self, parcel: Parcel) -> None:
+        """Send it, or see to it that it is sent."""
         with self._lock:
-            if not self._backlog and self._try(parcel):
-                return
+            if not self._backlog:
+                try:
+                    self._writer.send(parcel, wait=False)
+                    return
+                except (OSError, SharedMemoryError) as error:
+                    if not _passes(error):
+                        raise
             parcel.put_away()
             self._backlog.append(parcel)
             if self._thread is None:
@@ -64,15 +70,6 @@ class Feeder:
         self._may_lose = True
         if self._at_exit is not None:
             self._at_exit.cancel()
-
-    def _try(self, parcel: Parcel) -> bool:
-        try:
-            self._writer.send(parcel, wait=False)
-        except (OSError, SharedMemoryError) as error:
-            if not _passes(error):
-                raise
-            return False
-        return True
 
     def _feed(self) -> None:
         while True:

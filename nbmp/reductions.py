@@ -41,4 +41,4 @@ def reduce_array(array: NDArray[Any]) -> tuple[Any, ...]:
 
 def rebuild_array(fd: Any, offset: int, *layout: Any) -> NDArray[Any]:
     """Return the array at this place, in the process that receives it."""
-    return array_at(Segment(own(fd.detach())), offset, *layout)
+    return array_at(own(fd.detach()), offset, *layout)

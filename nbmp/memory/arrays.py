@@ -13,6 +13,7 @@ the segment ends with the last array in it.
 """
 
 import math
+import mmap
 import os
 import threading
 from collections.abc import Callable
@@ -34,6 +35,8 @@ from nbmp.memory.weakly import WeakTable
 SMALL_BYTES = 64 * 1024
 """Arrays up to this size share a segment."""
 ARENA_BYTES = 1 << 20
+KEPT_BYTES = 256 << 20
+"""Up to this size the segment of a shared array that came stays mapped a while: what is mapped keeps its memory."""
 _ALIGNMENT = 64
 
 
@@ -120,23 +123,36 @@ def _has_shared_mask(array: Any) -> bool:
 
 def place_of(array: NDArray[Any]) -> tuple[Segment, int] | None:
     """Return the segment of a shared array and the offset in bytes of its first element; None for a private one."""
+    if array.base is None:
+        return None
     root = _root_of(array)
     if root is None or root.segment is None:
         return None
-    return root.segment, array.__array_interface__["data"][0] - root.address
+    return root.segment, array.ctypes.data - root.address
 
 
 def array_at(
-    segment: Segment, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], kind: DTypeLike, writeable: bool
+    arrived: Owned, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], kind: DTypeLike, writeable: bool
 ) -> NDArray[Any]:
-    """Return the array at this place, over the mapping that this process already has of the segment if it has one."""
-    root = _roots.get(segment.key)
+    """Return the array at this place of the segment that arrived, over the mapping that this process has of it.
+
+    The mapping is kept a while: what is sent again and again is mapped once, although each array is dropped.
+    """
+    status = os.fstat(arrived.fileno())
+    root = _roots.get((status.st_dev, status.st_ino))
     if root is None:
-        root = _root(segment)
+        segment = Segment(arrived)
+        root = _root(segment, _kept(segment) if segment.size <= KEPT_BYTES else segment.map)
     array: NDArray[Any] = np.ndarray(shape, kind, root, offset, strides)
     if not writeable:
         array.flags.writeable = False
     return array
+
+
+def _kept(segment: Segment) -> mmap.mmap:
+    map_ = kept_mapping(segment.key, segment.size, segment.fd)
+    look_after()
+    return map_
 
 
 def leased_bytes(lease: Owned) -> memoryview:
@@ -191,7 +207,7 @@ class _Arena:
         with self._lock:
             root = self._current()
             if root is None or self._used + size > ARENA_BYTES:
-                root, self._used = _root(Segment.create(ARENA_BYTES, "arrays")), 0
+                root, self._used = _new_root(ARENA_BYTES, "arrays"), 0
                 self._current = ref(root)
             offset = self._used
             self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
@@ -207,13 +223,18 @@ os.register_at_fork(after_in_child=_arena.leave)  # the rest of the segment is t
 
 
 def _room(size: int) -> tuple[_Root, int]:
-    return _arena.room(size) if size <= SMALL_BYTES else (_root(Segment.create(size)), 0)
+    return _arena.room(size) if size <= SMALL_BYTES else (_new_root(size, "array"), 0)
 
 
-def _root(segment: Segment) -> _Root:
-    root = np.ndarray.__new__(_Root, (segment.size,), np.uint8, segment.map)
+def _new_root(size: int, purpose: str) -> _Root:
+    segment = Segment.create(size, purpose)
+    return _root(segment, segment.map)
+
+
+def _root(segment: Segment, mapped: mmap.mmap) -> _Root:
+    root = np.ndarray.__new__(_Root, (segment.size,), np.uint8, mapped)
     root.segment, root.lease = segment, None
-    root.address = root.__array_interface__["data"][0]
+    root.address = root.ctypes.data
     return _roots.put(segment.key, root)
 
 

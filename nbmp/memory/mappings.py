@@ -63,6 +63,11 @@ def trim(idle: float = 0.0) -> int:
         return len(_kept)
 
 
+def is_keeping() -> bool:
+    """Return whether any mapping is kept."""
+    return bool(_kept)
+
+
 def kept_bytes() -> int:
     """Return the size of all mappings that are kept."""
     return sum([len(kept) for kept, _ in _kept.values()])  # not counted along: an interrupt could make it wrong

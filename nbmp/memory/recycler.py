@@ -76,6 +76,11 @@ class Recycler:
         with self._lock:
             self._shelves.clear()
 
+    def is_keeping(self) -> bool:
+        """Return whether anything is on the shelf."""
+        with self._lock:
+            return any(self._shelves.values())
+
     def segments(self) -> list[Segment]:
         """Return all that are on the shelf."""
         with self._lock:

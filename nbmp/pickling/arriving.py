@@ -11,7 +11,7 @@ import threading
 from typing import Any
 
 from nbmp.memory.descriptors import Owned
-from nbmp.pickling.parcel import unpack
+from nbmp.pickling.parcel import LONE_SMALL, WRAPPED, unpack, unwrap
 
 
 class _Arriving(threading.local):
@@ -26,6 +26,12 @@ def loads(content: bytes | memoryview, owned: list[Owned]) -> Any:
 
     Shared arrays are the sender's memory; large private buffers are mapped, so nothing is copied here.
     """
+    if content[0] == WRAPPED:
+        content = unwrap(content, owned)
+    if content[0] >= LONE_SMALL:
+        from nbmp.pickling.lone import arrived
+
+        return arrived(memoryview(content), owned)
     pickled, buffers = unpack(content, owned)
     if not owned and not buffers:
         return pickle.loads(pickled)
@@ -36,12 +42,9 @@ def loads(content: bytes | memoryview, owned: list[Owned]) -> Any:
         _arriving.fds = before
 
 
-def arriving_array(index: int, *place: Any) -> Any:
-    """Return the shared array whose segment is descriptor `index`."""
-    from nbmp.memory.arrays import array_at
-    from nbmp.memory.segment import Segment
-
-    return array_at(Segment(_arriving.fds[index]), *place)
+def arriving_descriptor(index: int) -> Owned:
+    """Return descriptor `index` of the parcel that this thread is reading."""
+    return _arriving.fds[index]
 
 
 class TravellingFd:
@@ -73,4 +76,4 @@ class OwnedFd:
 
 def arriving_fd(index: int) -> OwnedFd:
     """Return descriptor `index`."""
-    return OwnedFd(_arriving.fds[index])
+    return OwnedFd(arriving_descriptor(index))

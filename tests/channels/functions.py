@@ -4,6 +4,8 @@ import os
 import signal
 from typing import Any
 
+from nbmp.memory import mappings
+
 
 def echo(rank: int, requests: Any, answers: Any) -> None:
     """Send everything back until None comes."""
@@ -59,3 +61,14 @@ def answer_connection(rank: int, connection: Any) -> None:
 def pass_queue_on(rank: int, queue_of_queues: Any) -> None:
     """Take a queue out of a queue and put something into it."""
     queue_of_queues.get().put("through both")
+
+
+def count_mappings(rank: int, requests: Any, answers: Any) -> None:
+    """Take arrays and drop them until None comes; tell how many memory mappings were made for them."""
+    made: list[Any] = []
+    real = mappings.mmap.mmap
+    mappings.mmap.mmap = lambda *args, **kwargs: made.append(args) or real(*args, **kwargs)  # type: ignore[misc]
+    while (received := requests.get()) is not None:
+        del received
+    mappings.mmap.mmap = real  # type: ignore[misc]
+    answers.put(len(made))
