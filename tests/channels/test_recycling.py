@@ -37,7 +37,9 @@ def test_a_message_uses_the_segment_of_one_that_was_dropped() -> None:
 
 def test_what_is_sent_again_and_again_is_mapped_once_although_it_is_dropped(method: str) -> None:
     requests, answers = nbmp.Queue(), nbmp.Queue()
-    context = nbmp.start_processes(functions.count_mappings, (requests, answers), join=False, start_method=method)
+    context = nbmp.start_processes(
+        functions.count_mappings, (requests, answers), join=False, daemon=True, start_method=method
+    )
     shared, private = nbmp.zeros(50_000), np.zeros(50_000)
     for _ in range(20):
         requests.put(shared)
@@ -53,14 +55,17 @@ def test_what_is_sent_again_and_again_is_mapped_once_although_it_is_dropped(meth
 
 def test_receiver_gives_back_what_it_kept_by_itself(method: str) -> None:
     requests, answers = nbmp.Queue(), nbmp.Queue()
-    context = nbmp.start_processes(functions.echo, (requests, answers), join=False, start_method=method)
+    context = nbmp.start_processes(functions.echo, (requests, answers), join=False, daemon=True, start_method=method)
     assert context is not None
     pid = context.processes[0].pid
-    shared = nbmp.zeros(50_000)
-    requests.put(shared)
-    assert answers.get(timeout=20).shape == shared.shape
-    assert segments_mapped_by(pid) == 1
-    assert until(lambda: segments_mapped_by(pid) == 0, 15)
+    requests.put("ready")
+    answers.get(timeout=20)
+    before = segments_mapped_by(pid)
+    requests.put(nbmp.zeros(50_000))
+    answers.get(timeout=20)
+    assert segments_mapped_by(pid) == before + 1
+    requests.put("something else, so that the array is dropped")
+    assert until(lambda: segments_mapped_by(pid) == before, 15)
     requests.put(None)
     assert context.join(20)
 
@@ -70,10 +75,9 @@ def segments_mapped_by(pid: int | None) -> int:
 
 
 def test_message_of_64_kb_takes_no_descriptor_and_a_larger_one_takes_one() -> None:
-    for obj in (np.zeros(64 << 10, "u1"), (1, np.zeros(64 << 10, "u1")), "x" * (60 << 10)):
-        assert not to_send(obj).owners
-    for obj in (np.zeros(1 << 20, "u1"), (1, [np.zeros(1 << 20, "u1"), np.zeros(1 << 20)]), "x" * (1 << 20)):
-        assert len(to_send(obj).owners) == 1
+    small, large = np.zeros(64 << 10, "u1"), np.zeros(1 << 20, "u1")
+    assert not any(to_send(obj).owners for obj in (small, (1, small), "x" * (64 << 10)))
+    assert all(len(to_send(obj).owners) == 1 for obj in (large, (1, [large, large]), "x" * (1 << 20)))
     shared = nbmp.zeros((1000, 1000))
     assert len(to_send([shared, shared[::2], shared.T]).owners) == 1
 
