@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from nbmp.memory.arrays import array_at, place_of
 from nbmp.memory.descriptors import own
-from nbmp.memory.segment import Segment
 
 __all__ = ["ForkingPickler", "init_reductions", "rebuild_array", "reduce_array", "reduction"]
 
