@@ -1,7 +1,8 @@
 """Arrays in a pickle.
 
     shared array     by handle: (descriptor, offset, shape, strides, dtype, writeable); the same memory arrives
-    private array    its bytes as an out-of-band buffer, without a copy here; a snapshot arrives, private again
+    private array    its bytes as an out-of-band buffer, without a copy here, small ones in the pickle; a snapshot arrives,
+                     private again
     objects inside   (dtype object) pickled by NumPy
 
 A subclass travels as a plain array, its class and its attributes, of which those that are arrays travel as above: so a
@@ -22,6 +23,8 @@ from nbmp.pickling.arriving import arriving_descriptor
 
 Reduced = tuple[Any, ...]
 
+INSIDE = 4096
+"""Bytes up to which a private array lies in the pickle itself: that is less work than a place of its own."""
 _VOID = np.dtype("V").num
 _NUMBERS = 24
 """NumPy's own dtypes, which their `str` describes, have lower numbers than this."""
@@ -40,8 +43,17 @@ def reduce_array(array: np.ndarray[Any, Any]) -> Reduced:
         luggage: Any = get_spawning_popen()
         index = luggage.index_of(segment.key, segment)
         return shared_array, (index, offset, array.shape, array.strides, kind, array.flags.writeable)
+    if array.nbytes <= INSIDE:
+        return private_array, (*_copy_of(array), array.shape, kind)
     raw, columns_first = bytes_of(array)
-    return private_array, (pickle.PickleBuffer(raw), array.shape, kind, columns_first)
+    return private_array, (pickle.PickleBuffer(raw), columns_first, array.shape, kind)
+
+
+def _copy_of(array: np.ndarray[Any, Any]) -> tuple[bytes | bytearray, bool]:
+    flags = array.flags
+    columns_first = not flags.c_contiguous and flags.f_contiguous
+    raw = array.tobytes("F" if columns_first else "C")
+    return bytearray(raw) if flags.writeable else raw, columns_first
 
 
 def dtype_text(kind: Any) -> str | None:
@@ -74,7 +86,7 @@ def shared_array(index: int, *place: Any) -> Any:
     return array_at(arriving_descriptor(index), *place)
 
 
-def private_array(buffer: Any, shape: tuple[int, ...], kind: Any, columns_first: bool) -> Any:
+def private_array(buffer: Any, columns_first: bool, shape: tuple[int, ...], kind: Any) -> Any:
     """Return an array over the bytes that arrived; read-only where they are."""
     return np.ndarray(shape, kind, buffer, 0, None, "F" if columns_first else "C")
 

@@ -37,9 +37,9 @@ def parcel_of(array: np.ndarray[Any, Any]) -> Parcel | None:
     raw, columns_first = bytes_of(array)
     size = raw.nbytes
     if size <= INLINE:
-        description = (size, raw.readonly, array.shape, kind, columns_first)
+        description = (size, raw.readonly, columns_first, array.shape, kind)
         return Parcel(_SMALL + marshal.dumps(description), (), (raw,))
-    description = (size, raw.readonly, array.shape, kind, columns_first)
+    description = (size, raw.readonly, columns_first, array.shape, kind)
     return Parcel(_LARGE + marshal.dumps(description), (recycled_payload(size, [(0, raw)]),))
 
 
