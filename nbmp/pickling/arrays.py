@@ -1,8 +1,8 @@
 """Arrays in a pickle.
 
     shared array     by handle: (descriptor, offset, shape, strides, dtype, writeable); the same memory arrives
-    private array    its bytes as an out-of-band buffer, without a copy here, small ones in the pickle; a snapshot arrives,
-                     private again
+    private array    its bytes as an out-of-band buffer, without a copy here; a snapshot arrives, private again
+    small ones       their bytes in the pickle
     objects inside   (dtype object) pickled by NumPy
 
 A subclass travels as a plain array, its class and its attributes, of which those that are arrays travel as above: so a

@@ -26,12 +26,22 @@ _lone: Callable[[Any], Parcel | None]
 """`numpy.ndarray` and how to send one by itself, once NumPy is there."""
 
 
-def snapshot(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bool = True) -> Parcel:
-    """Return `obj` as it is now, as a parcel for one receiver. Errors and `to_main` as for `leaving.dumps`."""
-    return to_send(obj, name=name, to_main=to_main, recycled=recycled).settled()
+Fields = Callable[..., tuple[Any, ...]]
 
 
-def to_send(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bool = True) -> Parcel:
+def snapshot(
+    obj: Any, *, name: str = "object", fields: Fields | None = None, to_main: bool = False, recycled: bool = True
+) -> Parcel:
+    """Return `obj` as it is now, as a parcel for one receiver. Errors and `to_main` as for `leaving.dumps`.
+
+    `fields` is a named tuple's class: how an error names the parts of `obj`, which is a tuple. It does not travel.
+    """
+    return to_send(obj, name=name, fields=fields, to_main=to_main, recycled=recycled).settled()
+
+
+def to_send(
+    obj: Any, *, name: str = "object", fields: Fields | None = None, to_main: bool = False, recycled: bool = True
+) -> Parcel:
     """As `snapshot`, but small arrays are not copied yet: send it, or settle it, before the caller can change them."""
     kind = type(obj)
     if kind in _SIMPLE:
@@ -49,7 +59,7 @@ def to_send(obj: Any, *, name: str = "object", to_main: bool = False, recycled: 
     try:
         pickler.dump(obj)
     except Exception:
-        return dumps(obj, name=name, to_main=to_main, recycled=recycled)
+        return dumps(fields(*obj) if fields else obj, name=name, to_main=to_main, recycled=recycled)
     finally:
         mp_context.set_spawning_popen(before)
     pickled = file.getvalue()

@@ -27,6 +27,8 @@ class _Waited:
         self._changed = threading.Condition()
         self._over = False
         self._unfinished = 0
+        self._enough = -1
+        """Whoever submits tasks waits until not more than so many are unfinished."""
 
     def begin(self, index: int) -> bool:
         return not self._over
@@ -40,7 +42,9 @@ class _Waited:
         """Once `most` tasks are unfinished, wait until half of them are done; return whether more are wanted."""
         if self._unfinished >= most:
             with self._changed:
-                self._changed.wait_for(lambda: self._over or self._unfinished <= most // 2)
+                self._enough = most // 2
+                self._changed.wait_for(lambda: self._over or self._unfinished <= self._enough)
+                self._enough = -1
         return not self._over
 
     def stop(self, reason: str) -> None:
@@ -165,7 +169,8 @@ class MapResult(AsyncResult):
         with self._changed:
             self._parts[index] = value
             self._unfinished -= 1
-            self._changed.notify_all()
+            if self._unfinished <= self._enough:
+                self._changed.notify_all()
         self._look()
 
     def failed(self, index: int, error: BaseException) -> None:

@@ -1,4 +1,4 @@
-"""A pool of two beside multiprocessing.Pool and ProcessPoolExecutor: large arrays, and tasks that do next to nothing."""
+"""A pool of two beside the standard library's: large arrays, and tasks that do next to nothing."""
 
 import concurrent.futures
 import multiprocessing
