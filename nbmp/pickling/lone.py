@@ -32,15 +32,14 @@ def parcel_of(array: np.ndarray[Any, Any]) -> Parcel | None:
         segment, offset = place
         if type(segment) is not Segment:
             return None
-        description = (offset, array.shape, array.strides, kind, array.flags.writeable)
-        return Parcel(_SHARED + marshal.dumps(description), (segment,))
+        layout = (offset, array.shape, array.strides, kind, array.flags.writeable)
+        return Parcel(_SHARED + marshal.dumps(layout), (segment,))
     raw, columns_first = bytes_of(array)
     size = raw.nbytes
+    description = marshal.dumps((size, raw.readonly, columns_first, array.shape, kind))
     if size <= INLINE:
-        description = (size, raw.readonly, columns_first, array.shape, kind)
-        return Parcel(_SMALL + marshal.dumps(description), (), (raw,))
-    description = (size, raw.readonly, columns_first, array.shape, kind)
-    return Parcel(_LARGE + marshal.dumps(description), (recycled_payload(size, [(0, raw)]),))
+        return Parcel(_SMALL + description, (), (raw,))
+    return Parcel(_LARGE + description, (recycled_payload(size, [(0, raw)]),))
 
 
 def arrived(content: memoryview, owned: list[Owned]) -> Any:

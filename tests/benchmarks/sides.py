@@ -13,7 +13,7 @@ import numpy as np
 import nbmp
 
 UNCOUNTED = 3
-TORCH_MISSING = "torch is not installed: no rows against it (python dev.py bench --torch installs it)"
+TORCH_MISSING = "torch is not installed: no rows against it (python3 dev.py bench --torch installs it)"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
