@@ -5,9 +5,11 @@
 
     start       start_processes, spawn, launch, ProcessContext, SpawnContext, default_start_method
     arrays      share_memory, zeros, ones, empty, full, zeros_like, ..., is_shared, memory_usage, trim
+    strategies  set_sharing_strategy, get_sharing_strategy, get_all_sharing_strategies
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
+    a look      status
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitoring`
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from nbmp.errors import BrokenPoolError as BrokenPoolError
     from nbmp.errors import CannotTravelError as CannotTravelError
     from nbmp.errors import LaunchTimeoutError as LaunchTimeoutError
+    from nbmp.errors import MissingSegmentError as MissingSegmentError
+    from nbmp.errors import OpenFilesError as OpenFilesError
     from nbmp.errors import ProcessException as ProcessException
     from nbmp.errors import ProcessExitedException as ProcessExitedException
     from nbmp.errors import ProcessRaisedException as ProcessRaisedException
@@ -78,7 +82,11 @@ if TYPE_CHECKING:
     from nbmp.memory.likes import ones_like as ones_like
     from nbmp.memory.likes import zeros_like as zeros_like
     from nbmp.memory.sharing import share_memory as share_memory
+    from nbmp.memory.strategy import get_all_sharing_strategies as get_all_sharing_strategies
+    from nbmp.memory.strategy import get_sharing_strategy as get_sharing_strategy
+    from nbmp.memory.strategy import set_sharing_strategy as set_sharing_strategy
     from nbmp.monitoring.memory import memory_usage as memory_usage
+    from nbmp.monitoring.status import status as status
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
     from nbmp.pipe import Connection as Connection
@@ -108,6 +116,8 @@ _HOMES = {
     "LaunchTimeoutError": "nbmp.errors",
     "Lock": "nbmp.context",
     "Manager": "nbmp.context",
+    "MissingSegmentError": "nbmp.errors",
+    "OpenFilesError": "nbmp.errors",
     "Pipe": "nbmp.pipe",
     "Pool": "nbmp.pool",
     "Process": "nbmp.process",
@@ -141,9 +151,11 @@ _HOMES = {
     "freeze_support": "multiprocessing",
     "full": "nbmp.memory.arrays",
     "full_like": "nbmp.memory.likes",
+    "get_all_sharing_strategies": "nbmp.memory.strategy",
     "get_all_start_methods": "nbmp.launching.default_method",
     "get_context": "nbmp.context",
     "get_logger": "multiprocessing",
+    "get_sharing_strategy": "nbmp.memory.strategy",
     "get_start_method": "nbmp.launching.default_method",
     "init_reductions": "nbmp.reductions",
     "is_shared": "nbmp.memory.arrays",
@@ -157,10 +169,12 @@ _HOMES = {
     "reducer": "multiprocessing",
     "set_executable": "multiprocessing",
     "set_forkserver_preload": "nbmp.context",
+    "set_sharing_strategy": "nbmp.memory.strategy",
     "set_start_method": "nbmp.launching.default_method",
     "share_memory": "nbmp.memory.sharing",
     "spawn": "nbmp.launching.start",
     "start_processes": "nbmp.launching.start",
+    "status": "nbmp.monitoring.status",
     "trim": "nbmp.memory.janitor",
     "unload_ipython_extension": "nbmp.notebook.extension",
     "zeros": "nbmp.memory.arrays",

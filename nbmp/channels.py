@@ -7,7 +7,8 @@
 A `SOCK_SEQPACKET` socket pair: a message is one packet, sent and received whole or not at all. So no lock is needed,
 and a process that is killed while it sends or receives can neither damage a message nor block the others. What does
 not fit a packet travels in the parcel's payload. More descriptors than a packet may carry go into a socket pair of
-their own first, one end of which is what the message carries.
+their own first, one end of which is what the message carries. Segments that travel by name are a part of the packet of
+their own (`nbmp.pickling.names`).
 
 A receiver makes sure that it has room for a message's descriptors before it takes the message: otherwise the kernel
 delivers the message without them, and it would be lost.
@@ -26,9 +27,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from nbmp.errors import OpenFilesError, SharedMemoryError
+from nbmp.errors import MissingSegmentError, OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import Owned, own_all
 from nbmp.memory.room import make_room, raise_limit
+from nbmp.memory.strategy import NAMED
 from nbmp.pickling.arriving import loads
 from nbmp.pickling.parcel import INLINE, Parcel, needs, unpack
 
@@ -50,6 +52,9 @@ _TOO_MANY = (
 )
 _BUNDLED = 0xFF
 """In place of the number of descriptors: they are in a socket pair."""
+_NAMED = 0xFE
+"""Likewise: segments travel by name; the numbers of descriptors and of names come next."""
+_PEEKED = 3 + 4
 _CUT_SHORT = "descriptors of a message were lost: the limit of open files (ulimit -n) is reached"
 _TOTAL = struct.Struct("<I")
 _ANCILLARY = socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3))
@@ -73,7 +78,7 @@ class Message:
 
     __slots__ = ("_content", "_owned", "kind")
 
-    def __init__(self, kind: int, content: bytes, owned: list[Owned]) -> None:
+    def __init__(self, kind: int, content: bytes | memoryview, owned: list[Any]) -> None:
         self.kind = kind
         self._content = content
         self._owned = owned
@@ -85,6 +90,22 @@ class Message:
     def bytes(self) -> memoryview:
         """Return what was packed, unread. Once only."""
         return memoryview(unpack(self._content, self._owned)[0])
+
+
+class Unreadable(Message):
+    """A message whose memory was taken away: whoever reads it is told."""
+
+    __slots__ = ("_reason",)
+
+    def __init__(self, kind: int, reason: str) -> None:
+        super().__init__(kind, b"", [])
+        self._reason = reason
+
+    def read(self) -> Any:
+        raise MissingSegmentError(self._reason)
+
+    def bytes(self) -> memoryview:
+        raise MissingSegmentError(self._reason)
 
 
 class Channel:
@@ -160,15 +181,34 @@ class Channel:
         if not owners:
             self._socket.sendmsg((_HEADS[kind], parcel.content, *parcel.tail), (), flags)
             return
-        fds = array.array("i", [owner.fd for owner in owners])
-        if len(fds) <= FDS_PER_PACKET:
-            self._send_with(fds, bytes((kind, len(fds))), parcel, flags)
-            return
-        with _bundle(fds) as carrier:
-            self._send_with(array.array("i", (carrier.fileno(),)), bytes((kind, _BUNDLED)), parcel, flags)
+        fds = [owner.fd for owner in owners]
+        if NAMED in fds:
+            self._send_named(parcel.settled(), kind, flags)
+        elif len(fds) <= FDS_PER_PACKET:
+            head = bytes((kind, len(fds)))
+            self._socket.sendmsg((head, parcel.content, *parcel.tail), ((*_RIGHTS, array.array("i", fds)),), flags)
+        else:
+            self._send_along((kind,), (parcel.content, *parcel.tail), fds, flags)
 
-    def _send_with(self, fds: "array.array[int]", head: bytes, parcel: Parcel, flags: int) -> None:
-        self._socket.sendmsg((head, parcel.content, *parcel.tail), ((*_RIGHTS, fds),), flags)
+    def _send_named(self, parcel: Parcel, kind: int, flags: int) -> None:
+        from nbmp.pickling.names import Leaving
+
+        size = len(parcel.content)
+        leaving = Leaving(parcel.owners, PACKET - SMALL_PACKET - size if size > SMALL_PACKET else 0)
+        try:
+            self._send_along((kind, _NAMED), (leaving.block, parcel.content), leaving.fds, flags)
+        except OSError:  # not for an interrupt, which may come after it was sent
+            leaving.undo()
+            raise
+
+    def _send_along(
+        self, head: Sequence[int], parts: Sequence[bytes | memoryview], fds: Sequence[int], flags: int
+    ) -> None:
+        with contextlib.ExitStack() as stack:
+            count = len(fds)
+            if count > FDS_PER_PACKET:
+                fds, count = [stack.enter_context(_bundle(fds)).fileno()], _BUNDLED
+            self._socket.sendmsg((bytes((*head, count)), *parts), ((*_RIGHTS, array.array("i", fds)),), flags)
 
     def receive(self, *, wait: bool = True) -> Message | None:
         """Take the next message; None when nobody can send any more.
@@ -183,10 +223,16 @@ class Channel:
         box: list[Received] = []
         try:
             self._receive(box, wait)
-            (size, *_), _, buffer = _whole(box)
+            _, _, buffer = _whole(box)
+            content, along = self._opened(box)
         except EOFError:
             return None
-        message = Message(buffer[0], bytes(buffer[2:size]), self._descriptors(box))
+        except MissingSegmentError as error:
+            return Unreadable(box[0][2][0], str(error))
+        except OpenFilesError:
+            self._again.extend(box)
+            raise
+        message = Message(buffer[0], bytes(content), along)
         _give_back(buffer)
         return message
 
@@ -200,9 +246,9 @@ class Channel:
         if not box:
             self._receive(box, wait)
         (size, rights, _, _), _, buffer = _whole(box)
-        owned = self._descriptors(box) if rights else []
         try:
-            value = loads(buffer[2:size], owned)
+            content, along = self._opened(box) if rights else (buffer[2:size], [])
+            value = loads(content, along)
         except (OpenFilesError, SharedMemoryError):
             self._again.append(box.pop())
             raise
@@ -219,11 +265,11 @@ class Channel:
             return
         sock = self._socket
         try:
-            head = sock.recv(3, _PEEK if wait else _PEEK_NOW)
+            head = sock.recv(_PEEKED, _PEEK if wait else _PEEK_NOW)
             if not head:
                 raise EOFError
             if head[1]:
-                make_room(1 if head[1] == _BUNDLED else needs(head[2], head[1]), sock.fileno())
+                make_room(_descriptors(head), sock.fileno())
             buffer = _buffer()
             # one call into C: what was received is in the box, whatever comes next
             received = map(sock.recvmsg_into, ((buffer,),), (_ANCILLARY,), (_RECEIVE if wait else _RECEIVE_NOW,))
@@ -231,19 +277,17 @@ class Channel:
         except ConnectionResetError:
             raise EOFError from None
 
-    def _descriptors(self, box: "list[Received]") -> list[Owned]:
-        """Return the descriptors of a message, to be used up; they stay for a second attempt after an interrupt."""
-        (_, rights, _, _), owned, packet = box[0]
+    def _opened(self, box: "list[Received]") -> tuple[memoryview, list[Any]]:
+        """Return the content of a message and what came along, to be used up; it stays for a second attempt."""
+        (size, rights, _, _), owned, packet = box[0]
         if rights and not owned:
             own_all(_numbers(rights), owned)
-        if packet[1] != _BUNDLED:
-            return owned.copy()
-        try:
+        if packet[1] == _NAMED:
+            return _with_names(packet[3:size], packet[2] == _BUNDLED, owned)
+        if packet[1] == _BUNDLED:
             _unbundle(owned)
-        except OpenFilesError:
-            self._again.append(box.pop())
-            raise
-        return owned[1:]
+            return packet[2:size], owned[1:]
+        return packet[2:size], owned.copy()
 
     def _take_again(self, box: "list[Received]") -> bool:
         with contextlib.suppress(IndexError):  # another thread has it
@@ -251,12 +295,33 @@ class Channel:
         return bool(box)
 
 
-Received = tuple[tuple[int, list[Any], int, Any], list[Owned], memoryview]
-"""What `recvmsg_into` returned, the descriptors in it once they are owned, and the buffer it received into."""
+Received = tuple[tuple[int, list[Any], int, Any], list[Any], memoryview]
+"""What `recvmsg_into` returned; what came along: the descriptors once they are owned, then named segments; the buffer
+that it received into."""
 
 _buffers: list[memoryview] = []
 """Buffers for a packet that nobody uses at the moment: to make one costs more than the system call."""
 _main_thread = threading.main_thread().ident
+
+
+def _descriptors(head: bytes) -> int:
+    """Return how many descriptors must be free to receive a packet that begins like this, and read it."""
+    if head[1] == _BUNDLED:
+        return 1
+    if head[1] != _NAMED:
+        return needs(head[2], head[1])
+    from nbmp.pickling.names import needed
+
+    return needed(1 if head[2] == _BUNDLED else head[2], int.from_bytes(head[3:], "little"))
+
+
+def _with_names(packet: memoryview, bundled: bool, owned: list[Any]) -> tuple[memoryview, list[Any]]:
+    from nbmp.pickling.names import arrive
+
+    if bundled:
+        _unbundle(owned)
+    start, along = arrive(packet, owned, int(bundled))
+    return packet[start:], along
 
 
 def _buffer() -> memoryview:

@@ -15,6 +15,7 @@
      │   └─ LaunchTimeoutError          ranks were stopped because their time was up
      └─ RuntimeError
          ├─ BrokenPoolError             the workers of a pool cannot begin their work
+         ├─ MissingSegmentError         somebody has removed the file of a shared array or of a message
          ├─ StartError                  a rank could not be started
          ├─ StdinError                  a rank asked for keyboard input
          └─ UnsupportedPlatformError    not on this operating system
@@ -125,6 +126,13 @@ class OpenFilesError(OSError):
     """The limit of open files is reached, and nothing is left to close that was kept for reuse.
 
     The message has the limit. What was to be received is still there.
+    """
+
+
+class MissingSegmentError(RuntimeError):
+    """The memory of an object that was received is gone: somebody has removed its file from `/dev/shm`.
+
+    Only under the sharing strategy `file_system`, whose segments are files there.
     """
 
 

@@ -97,7 +97,7 @@ class ProcessPoolExecutor(Executor):
             try:
                 task = call_task(job, fn, args, kwargs)
             except Exception as error:
-                workers.fail(job, 0, error)
+                workers.tell(job.failed, 0, error)
             else:
                 self._futures.add(future)
                 workers.submit(task)

@@ -14,7 +14,9 @@ from weakref import WeakSet
 
 from nbmp.channels import Channel
 from nbmp.errors import SharedMemoryError
+from nbmp.memory.room import kept_count, raise_limit
 from nbmp.pickling.parcel import Parcel
+from nbmp.platforms import unreceived_bytes
 
 FULL_SECONDS = 0.001
 """Between two attempts to send while the kernel has too many descriptors under way (a limit for each user)."""
@@ -27,6 +29,20 @@ _FOR_NOW = {
     errno.ENOBUFS,
     errno.ENOMEM,
 }
+
+STUCK_SECONDS = 1.0
+"""After which the soft limit of open files is raised: it is the limit of descriptors under way as well.
+
+Not at once, so that launches, which raise it at once, find room when queues have filled what there was.
+"""
+MOST_UNDER_WAY = 1 << 16
+"""Messages with descriptors that one queue has under way; fewer under a low limit of open files.
+
+The limit of descriptors under way is one for all processes of a user. A queue that filled it would stop all others, and
+with them perhaps whoever is to read it.
+"""
+PACKET_BYTES = 768
+"""What the kernel takes for a small packet."""
 
 
 class Feeder:
@@ -44,7 +60,7 @@ class Feeder:
     def send(self, parcel: Parcel) -> None:
         """Send it, or see to it that it is sent."""
         with self._lock:
-            if not self._backlog:
+            if not self._backlog and self._may_go(parcel):
                 try:
                     self._writer.send(parcel, wait=False)
                     return
@@ -71,7 +87,14 @@ class Feeder:
         if self._at_exit is not None:
             self._at_exit.cancel()
 
+    def _may_go(self, parcel: Parcel) -> bool:
+        """Return whether this queue has its share of the descriptors under way, in messages nobody has received."""
+        if not parcel.owners:
+            return True
+        return unreceived_bytes(self._writer.fd) <= kept_count(MOST_UNDER_WAY) * PACKET_BYTES
+
     def _feed(self) -> None:
+        stuck_since = 0.0
         while True:
             with self._lock:
                 if not self._backlog:
@@ -80,13 +103,20 @@ class Feeder:
                         self._at_exit.cancel()
                     return
                 parcel = self._backlog[0]
+            if not self._may_go(parcel):
+                time.sleep(FULL_SECONDS)
+                continue
             try:
                 self._writer.send(parcel, patience=0)
             except (OSError, SharedMemoryError) as error:
                 if _passes(error):  # wait for the receivers
+                    stuck_since = stuck_since or time.monotonic()
+                    if time.monotonic() > stuck_since + STUCK_SECONDS:
+                        raise_limit()
                     time.sleep(FULL_SECONDS)
                     continue
                 return  # nobody can receive any more
+            stuck_since = 0.0
             with self._lock:
                 self._backlog.popleft()
 

@@ -17,6 +17,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from nbmp.launching.asking import SECONDS
+from nbmp.launching.stacks import Stacks
 from nbmp.pools.feeding import feed_map, feed_results
 from nbmp.pools.making import check, let_go, make_workers
 from nbmp.pools.messages import MAP, STARMAP
@@ -91,7 +93,7 @@ class Pool:
         try:
             task = call_task(result, func, tuple(args), kwds or {})
         except Exception as error:
-            self._workers.fail(result, 0, error)
+            self._workers.tell(result.failed, 0, error)
         else:
             self._workers.submit(task)
         return result
@@ -138,6 +140,10 @@ class Pool:
     def imap_unordered(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int = 1) -> Results:
         """As `imap`, in the order in which the results come."""
         return self._imap(func, iterable, chunksize, ordered=False)
+
+    def stacks(self, workers: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
+        """Return where the workers are at this moment; see `ProcessContext.stacks`."""
+        return self._workers.stacks(workers, timeout=timeout)
 
     def close(self) -> None:
         """Take no further calls; the workers end when those that were made are done."""

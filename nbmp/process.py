@@ -12,12 +12,15 @@ generators are seeded anew, by the number in its name.
 """
 
 import multiprocessing.process
+import re
 import signal
 import time
 from collections.abc import Sequence
+from multiprocessing.util import Finalize
 from typing import Any, ClassVar
 from weakref import WeakSet
 
+from nbmp.errors import CannotTravelError
 from nbmp.launching import seeds, unjoined
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
@@ -31,6 +34,7 @@ from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups
 from nbmp.launching.starting import Task, begin
 from nbmp.pickling.leaving import dumps
+from nbmp.pickling.parcel import Parcel
 
 
 class Process(RankProcess):
@@ -80,7 +84,7 @@ class Process(RankProcess):
 
     def _Popen(self, process: Any) -> Life:  # called by `start`, when it has found that this process may be started
         choice, frontend = choose(self._method), current()
-        task: Task = (lambda rank: _be(rank, self)) if choice.method == "fork" else dumps(Call(_be, (self,)), name="")
+        task: Task = (lambda rank: _be(rank, self)) if choice.method == "fork" else _pickled(self)
         number = self._identity[-1]
         setup = setups(1, self.daemon, {}, frontend)[0]._replace(
             name=self.name, variables={}, seeds=seeds.derive_for([number])[0], is_process=True
@@ -127,10 +131,12 @@ class SpawnProcess(Process):
 class ProcessLaunch(ProcessContext):
     """The launch of one process."""
 
+    kind = "process"
+
     def __init__(self, records: Sequence[RankRecord], choice: StartMethod, frontend: Frontend, process: Process):
         for stream in records[0].streams:
             stream.rank, stream.label = process._identity[-1], process.name
-        self._name = process.name
+        self.name = process.name
         super().__init__(records, choice, frontend, frontend.sink(watched=False), process.daemon)
         if frontend.stops_ranks_at_exit:
             end_at_exit(self)  # otherwise multiprocessing joins it, and before that shuts down what it is to serve
@@ -144,7 +150,7 @@ class ProcessLaunch(ProcessContext):
         failure = self.ranks[0].failure
         if failure is None:
             return ""
-        return f"{self._name} (pid {failure.pid}) failed and was never joined: {failure.summary}"
+        return f"{self.name} (pid {failure.pid}) failed and was never joined: {failure.summary}"
 
     def _rank_ended(self, record: RankRecord) -> None:
         self.sentinels.clear()
@@ -164,6 +170,21 @@ def _interrupt_all() -> None:
             life.signal(signal.SIGINT)
 
 
+def _expect_end_of_daemons() -> None:
+    """At exit multiprocessing stops the daemons: no failure of theirs."""
+    for process in list(_started):
+        if process.daemon and process._popen is not None:
+            process._stopping()
+
+
+def _pickled(process: Process) -> Parcel:
+    try:
+        return dumps(Call(_be, (process,)), name="")
+    except CannotTravelError as error:  # it names the place as the caller knows it: `args[1].lock`
+        path = re.sub(r"^args\[0\]\.(_(?=target|args|kwargs))?", "", error.path)
+        raise CannotTravelError(str(error).replace(error.path, path, 1), path) from error.__cause__
+
+
 def _be(rank: int, process: Process) -> None:
     """In the new process: be `process`."""
     multiprocessing.process._current_process = process  # type: ignore[attr-defined]  # where `current_process` looks
@@ -171,3 +192,4 @@ def _be(rank: int, process: Process) -> None:
 
 
 in_forked_child(_started.clear)
+Finalize(None, _expect_end_of_daemons, exitpriority=0)

@@ -25,9 +25,14 @@ class Frame(NamedTuple):
     source: tuple[tuple[int, str], ...] = ()
     """A few (line number, text) around `line`; empty when the source is not to be had."""
 
+    @property
+    def is_top(self) -> bool:
+        """Whether it is a cell or script itself, not a function; IPython 7 has a name of its own for a cell."""
+        return self.function.startswith(("<module>", "<cell line"))
+
     def place(self) -> str:
         """Return `Cell In[3], line 12, in step`."""
-        inside = "" if self.function == "<module>" else f", in {self.function}"
+        inside = "" if self.is_top else f", in {self.function}"
         return f"{self.file}, line {self.line}{inside}"
 
 
@@ -105,7 +110,7 @@ def render(title: str, error: Any, *, colour: bool) -> list[str]:
     if first.report is not None:
         lines += ["", *_exception(first.report, f"rank {first.rank}", ink)]
     elif first.stack:
-        lines += ["", *_stack(first.stack, f"rank {first.rank}", ink)]
+        lines += ["", *stack_lines(first.stack, f"rank {first.rank}", ink)]
     if first.hint:
         lines += ["", first.hint]
     others = [failure for failure in error.failures if failure.rank != error.error_index]
@@ -132,7 +137,8 @@ def _short(failure: RankFailure) -> str:
     return failure.summary + place
 
 
-def _stack(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator[str]:
+def stack_lines(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator[str]:
+    """Return the text of a stack: the innermost frame with its source, then where that was called from."""
     margin = " " * len(label)
     label = f"{ink.purple}{label}{ink.off}"
     if frames:
@@ -152,7 +158,7 @@ def _stack(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator[str]
 
 def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
     margin = " " * len(label)
-    yield from _stack(report.frames, label, ink)
+    yield from stack_lines(report.frames, label, ink)
     if report.raised_in is not None:
         lead = margin if report.frames else f"{ink.purple}{label}{ink.off}"
         yield f"{lead}  raised in {report.raised_in.place()}"

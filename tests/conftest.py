@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import nbmp
 from tests import leaks
 
 FAILED = pytest.StashKey[bool]()
@@ -30,6 +31,15 @@ def own_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def method(request: pytest.FixtureRequest) -> str:
     """Return each start method in turn."""
     return str(request.param)
+
+
+@pytest.fixture(params=["file_descriptor", "file_system"])
+def strategy(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Share arrays by each strategy in turn."""
+    name = str(request.param)
+    nbmp.set_sharing_strategy(name)
+    yield name
+    nbmp.set_sharing_strategy("file_descriptor")
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,10 @@
 or unlinked here. `leftovers` compares two looks and waits a while, since a process that was told to end and a
 thread that was told to stop take a moment.
 
-A helper that lives on purpose (a fork server, a resource tracker) is no leak, in this process or in a kernel
+Other runs of the tests may use /dev/shm meanwhile. So a session's folder there counts when nobody belongs to it any
+more, and what is in a folder when it is that of this process' own session, which lives on purpose.
+
+A helper that lives on purpose (a fork server, a resource tracker, a manager) is no leak, in this process or in a kernel
 that a test keeps. It is known by its command line. What it has forked shows the same command line, but under
 a parent that shows it too: that is a rank, and a leak like any other. This process' descriptors that lead to
 a helper are named by the functions in `HELPER_DESCRIPTORS`.
@@ -13,6 +16,7 @@ a helper are named by the functions in `HELPER_DESCRIPTORS`.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import os
 import sys
@@ -22,8 +26,12 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
+
+if TYPE_CHECKING:
+    from nbmp.memory.session import Session
 
 KINDS = ("children", "descriptors", "names", "threads")
 PATIENCE = 5.0  # seconds until what is still there counts as left behind
@@ -34,6 +42,7 @@ HELPER_COMMANDS = (
     "from nbmp.launching.server import serve",
     "from multiprocessing.forkserver import main",
     "from multiprocessing.resource_tracker import main",
+    "nbmp/memory/manager.py /dev/shm/",
 )
 
 
@@ -56,7 +65,24 @@ def to_standard_heap() -> set[int | None]:
     return {fd for fd, target in _targets() if target.startswith(prefix)}
 
 
-HELPER_DESCRIPTORS: list[Callable[[], set[int | None]]] = [to_standard_helpers, to_fork_server, to_standard_heap]
+def own_session() -> Session | None:
+    """Return the session of named shared memory that this process has, if any."""
+    module = sys.modules.get("nbmp.memory.session")
+    return getattr(module, "_own", None)
+
+
+def to_session() -> set[int | None]:
+    """Return what leads to the folder of this process' own session."""
+    session = own_session()
+    return {session.fd} if session else set()
+
+
+HELPER_DESCRIPTORS: list[Callable[[], set[int | None]]] = [
+    to_standard_helpers,
+    to_fork_server,
+    to_standard_heap,
+    to_session,
+]
 
 
 @dataclass(frozen=True)
@@ -73,7 +99,7 @@ class Holdings:
         return cls(
             children=_children(),
             descriptors=_descriptors(set().union(*(named() for named in HELPER_DESCRIPTORS))),
-            names={path.name: path.name for path in SHM.glob("nbmp*")},
+            names={name: name for name in (*_dead_sessions(), *_names_of_own_session())},
             threads={t.ident or 0: t.name for t in threading.enumerate() if t.name.startswith("nbmp")},
         )
 
@@ -104,6 +130,34 @@ def give_back_what_is_kept() -> None:
     janitor = sys.modules.get("nbmp.memory.janitor")
     if janitor is not None:
         janitor.trim()
+    session = own_session()
+    if session is not None:
+        session.sweep()
+
+
+def _dead_sessions() -> list[str]:
+    return [path.name for path in SHM.glob("nbmp-*") if not _is_locked(path)]
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return not folder.exists()  # gone meanwhile; what is no folder is no session
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _names_of_own_session() -> list[str]:
+    session = own_session()
+    if session is None:
+        return []
+    return [f"{session.name}/{name}" for name in os.listdir(SHM / session.name) if name[0].isdigit()]
 
 
 def _children() -> dict[tuple[int, float], str]:

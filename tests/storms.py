@@ -9,19 +9,19 @@ afterwards it is known of every hop of every token who got it, and how often.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import time
-from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
+from dataclasses import dataclass, field
 from queue import Empty
 from typing import Any
 
 import numpy as np
 
 import nbmp
-from tests.waiting import until
+from tests.waiting import none_runs, until
 
 PAUSE = 0.05
 TOKENS = 48
@@ -60,7 +60,7 @@ def is_good(token: int, carried: Any, shared: int) -> bool:
     return bool((carried == (token % shared if token % 3 == 1 else token)).all())
 
 
-def pass_on(rank: int, queue: Any, log: int, shared: int) -> None:
+def pass_on(queue: Any, log: int, shared: int) -> None:
     """Pass tokens on until told to leave."""
     while (taken := queue.get()) is not None:
         token, hop, carried = taken
@@ -87,20 +87,20 @@ class Storm:
             self._put()
         running = [self._start() for _ in range(self.workers)]
         self._kill_one_after_another(running, seconds)
-        pids = {process.pid for process, _ in running}
+        pids = set(running)
         before = self._records()
         until(lambda: pids <= set(self._read()["pid"][before:].tolist()), 20)
         self.report.blocked = len(pids - set(self._read()["pid"][before:].tolist()))
         for _ in running:
             self.queue.put(None)
-        for _, context in running:
-            assert context.join(20), "a worker that was told to leave is still there"
+        assert until(lambda: none_runs(running), 20), "a worker that was told to leave is still there"
+        assert [os.waitpid(pid, 0)[1] for pid in running] == [0] * self.workers
         self._judge(self._drain())
         os.close(self._log)
         os.close(self._append)
         return self.report
 
-    def _kill_one_after_another(self, running: list[tuple[BaseProcess, Any]], seconds: float) -> None:
+    def _kill_one_after_another(self, running: list[int], seconds: float) -> None:
         begun = time.monotonic()
         read, still_since = 0, begun
         while (now := time.monotonic()) < begun + seconds:
@@ -117,16 +117,23 @@ class Storm:
         self.queue.put((self.report.put, 0, burden(self.report.put, self._shared)))
         self.report.put += 1
 
-    def _start(self) -> tuple[BaseProcess, Any]:
-        arguments = (self.queue, self._append, len(self._shared))
-        context = nbmp.start_processes(pass_on, arguments, join=False, start_method="fork")
-        assert context is not None
-        return context.processes[0], context
+    def _start(self) -> int:
+        """Fork a worker: nothing is quicker, and the next one may be killed in a moment."""
+        pid = os.fork()
+        if pid == 0:
+            code = 1
+            try:
+                pass_on(self.queue, self._append, len(self._shared))
+                self.queue.close()
+                self.queue.join_thread()
+                code = 0
+            finally:
+                os._exit(code)
+        return pid
 
-    def _kill(self, worker: tuple[BaseProcess, Any]) -> None:
-        process, context = worker
-        os.kill(process.pid or 0, signal.SIGKILL)
-        assert context.finished.wait(20)
+    def _kill(self, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
         self.report.kills += 1
 
     def _records(self) -> int:
@@ -153,3 +160,62 @@ class Storm:
         self.report.seen_twice = len(hops) - len(np.unique(hops))
         self.report.wrong += int((records["good"] == 0).sum())
         self.report.lost = self.report.put - len(left)
+
+
+@dataclass
+class PoolReport:
+    """What a storm over a pool did."""
+
+    kills: int = 0
+    tasks: int = 0
+    good: int = 0
+    named: int = 0
+    """Tasks that failed because their worker was killed, and say so."""
+    other: list[str] = field(default_factory=list)
+    """Whatever else was raised."""
+    works_afterwards: bool = False
+
+
+def double(array: Any) -> Any:
+    time.sleep(0.002)
+    return array * 2
+
+
+def pool_storm(seconds: float, workers: int = 4) -> PoolReport:
+    """Give a pool tasks while one of its workers is killed every `PAUSE` seconds."""
+    report = PoolReport()
+    with nbmp.Pool(workers, start_method="fork") as pool:
+        results: list[tuple[int, Any]] = []
+        begun = time.monotonic()
+        while (now := time.monotonic()) < begun + seconds:
+            for _ in range(10):
+                results.append((report.tasks, pool.apply_async(double, (np.full(LARGE, report.tasks),))))
+                report.tasks += 1
+            time.sleep(max(0.0, begun + (report.kills + 1) * PAUSE - now))
+            pids = pool._workers.pids()
+            if pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(random.choice(pids), signal.SIGKILL)
+                    report.kills += 1
+            results = _settle(report, results, wait=len(results) > 200)
+        _settle(report, results, wait=True)
+        report.works_afterwards = pool.map(double, range(8)) == [0, 2, 4, 6, 8, 10, 12, 14]
+    return report
+
+
+def _settle(report: PoolReport, results: list[tuple[int, Any]], *, wait: bool) -> list[tuple[int, Any]]:
+    """Count the results that are there; return the others. With `wait`, all."""
+    left = []
+    for number, result in results:
+        if not wait and not result.ready():
+            left.append((number, result))
+            continue
+        try:
+            good = bool((result.get(timeout=60) == 2 * number).all())
+        except nbmp.WorkerExitedError:
+            report.named += 1
+        except Exception as error:
+            report.other.append(f"{type(error).__name__}: {error}"[:200])
+        else:
+            report.good += good
+    return left

@@ -17,10 +17,11 @@ def test_programs_of_the_readme_print_what_it_says(start_method: str, tmp_path: 
     program = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL))
     (promised,) = re.findall(r"print\(table\) +# (.*)", program)
     (squares,) = re.findall(r"print\(squares\) +# (.*)", program)
+    (count,) = re.findall(r"print\(counter.value\) +# (.*)", program)
     script = tmp_path / "program.py"
-    script.write_text(program.replace("nprocs=4", f"nprocs=4, start_method={start_method!r}"))
+    script.write_text(program.replace("def work", f"mp.set_start_method({start_method!r})\n\n\ndef work"))
     lines = subprocess.check_output([sys.executable, script], text=True).splitlines()
-    assert lines == [str([f"rank {rank} is done" for rank in range(4)]), promised, squares]
+    assert lines == [str([f"rank {rank} is done" for rank in range(4)]), promised, squares, count]
 
 
 def test_files_of_the_readme_are_there() -> None:

@@ -9,6 +9,7 @@ from nbmp.launching.output import RankStream
 from nbmp.launching.plan import RankEnds
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
+from nbmp.launching.stackfile import StackFile
 from nbmp.memory.segment import Segment
 
 
@@ -26,7 +27,7 @@ def connect(rank: int, table: Segment) -> tuple[RankRecord, RankEnds]:
             platforms.grow_pipe(our_pipe.fileno())
             streams.append(RankStream(rank, name, our_pipe))
             pipes.append(pipe)
-        crash = Descriptor(platforms.anonymous_file("nbmp-crash"))
+        crash = StackFile()
     record = RankRecord(rank, Row(table, rank), our_channel, our_lifeline, (streams[0], streams[1]), crash)
     return record, RankEnds(channel, lifeline, pipes[0], pipes[1])
 
@@ -39,5 +40,6 @@ def _pipe() -> tuple[Descriptor, Descriptor]:
 def disconnect(record: RankRecord) -> None:
     """Close our ends; a rank that runs is killed by that."""
     record.channel.close()
-    for end in (record.lifeline, record.crash, *(stream.pipe for stream in record.streams)):
+    record.crash.close()
+    for end in (record.lifeline, *(stream.pipe for stream in record.streams)):
         end.close()

@@ -6,18 +6,22 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from nbmp.launching import unjoined
+from nbmp.launching.asking import SECONDS, ask
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
+from nbmp.launching.interrupted import explain
 from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
 from nbmp.launching.judging import signal_name
 from nbmp.launching.process import RankProcess
 from nbmp.launching.record import RankRecord
+from nbmp.launching.stacks import Stacks
 from nbmp.launching.supervisor import Supervisor
+from nbmp.launching.watching import Wait, WaitWatch
 from nbmp.reports import RankFailure
 
 TERM_SECONDS = 30.0
@@ -45,7 +49,15 @@ class ProcessContext:
     start_method, start_method_reason : str
     finished : threading.Event
         Set when all ranks have ended and all they wrote has been shown.
+    name : str
+        What its user calls it; empty unless given.
+    aftermath : str
+        What became of the ranks that were stopped, in a line; empty when none were.
     """
+
+    kind = "launch"
+    number = 0
+    name = ""
 
     def __init__(
         self, records: Sequence[RankRecord], choice: StartMethod, frontend: Frontend, sink: Sink, daemon: bool
@@ -61,8 +73,9 @@ class ProcessContext:
         self._error: ProcessException | None = None
         self._stopped_by = ""
         self._number = next(_counter)
-        self._aftermath = ""
+        self.aftermath = ""
         self._changed = threading.Condition()
+        self._watch = WaitWatch(self.ranks, frontend)
         if records:
             Supervisor(records, frontend, sink, self._changed, self._rank_ended).start()
         else:
@@ -106,7 +119,7 @@ class ProcessContext:
             When that rank ended by a signal or with an exit code other than 0, or when ranks were stopped before
             their end.
         KeyboardInterrupt
-            When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL).
+            When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL), which its text tells.
         """
         self._assert_own()
         with held_back() as presses:
@@ -114,41 +127,96 @@ class ProcessContext:
                 self._wait_for(self._is_over, timeout, presses)
                 if self._error is None and self._failed():
                     self._clean_up(grace_period, presses)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as press:
                 self.stop(INTERRUPT_SECONDS, reason="an interrupt")
+                if self.aftermath:
+                    explain(press, f"the ranks were stopped: {self.aftermath}")
                 raise
         if not self._is_over():
             return False
         self._raise_failure()
         return True
 
-    def stop(self, grace_period: float = TERM_SECONDS, *, reason: str = "stop()") -> None:
-        """End all ranks that still run: SIGTERM, `grace_period` seconds, SIGKILL; returns when they are gone.
+    def stop(
+        self, grace_period: float = TERM_SECONDS, *, ranks: Iterable[int] | None = None, reason: str = "stop()"
+    ) -> None:
+        """End ranks that still run: SIGTERM, `grace_period` seconds, SIGKILL; returns when they are gone.
 
         A KeyboardInterrupt meanwhile kills at once. A rank that the kernel does not let die is given up after 5 s more.
+        What became of them is in `aftermath`.
+
+        Parameters
+        ----------
+        ranks
+            None: all of them. The others go on.
         """
         self._assert_own()
+        chosen = [self.ranks[rank] for rank in self._chosen(ranks)]
+
+        def living() -> list[RankRecord]:
+            return [record for record in chosen if not record.ended]
+
         with held_back() as presses:
-            living = self._living()
-            if not living:
+            asked = living()
+            if not asked:
                 return
             self._stopped_by = self._stopped_by or reason
             begun = time.monotonic()
-            self._signal(living, signal.SIGTERM)
+            self._signal(asked, signal.SIGTERM)
             before = presses.came
-            self._wait(lambda: not self._living() or presses.came > before, grace_period)
-            killed = self._living()
+            self._wait(lambda: not living() or presses.came > before, grace_period)
+            killed = living()
             self._signal(killed, signal.SIGKILL)
-            self._wait(lambda: not self._living(), KILL_SECONDS)
-            self._aftermath = self._tell_aftermath(living, killed, time.monotonic() - begun)
+            self._wait(lambda: not living(), KILL_SECONDS)
+            self.aftermath = _told(asked, killed, living(), time.monotonic() - begun)
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""
-        failures = [record.failure for record in self.ranks if record.failure is not None]
+        failures = [record.failure for record in self.ranks if record.failure is not None and not record.stopping]
         if not failures:
             return ""
         first = min(failures, key=lambda failure: failure.when)
         return f"rank {first.rank} (pid {first.pid}) failed and its launch was never joined: {first.summary}"
+
+    def halt(self, grace_period: float = TERM_SECONDS, ranks: Iterable[int] | None = None) -> str:
+        """As `stop`; return in a line what became of them."""
+        told = self.aftermath
+        self.stop(grace_period, ranks=ranks)
+        return "had ended before" if self.aftermath is told else self.aftermath
+
+    def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
+        """Return where the ranks are at this moment: what prints as their Python stacks.
+
+        Whatever they do is answered, C code that holds the interpreter's lock included; a rank that has ended, is
+        stopped or cannot answer says so. Callable from any thread, also while another one is in `join`.
+
+        Parameters
+        ----------
+        ranks
+            None: all of them.
+        timeout
+            Seconds that all of them together have to answer.
+        """
+        self._assert_own()
+        return Stacks(tuple(ask([self.ranks[rank] for rank in self._chosen(ranks)], self.frontend, timeout)))
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Return which ranks wait for a queue, a barrier, a lock, ..., where in the user's code, and how long at least.
+
+        From repeated calls: the first one sees nothing yet, and a wait counts from the call that saw it first. A rank
+        that works is not disturbed, one that waits is asked once.
+        """
+        self._assert_own()
+        return self._watch.look()
+
+    def _chosen(self, ranks: Iterable[int] | None) -> Sequence[int]:
+        """Return these ranks, all for None; IndexError names one that there is not."""
+        everyone = range(self.world_size)
+        chosen = everyone if ranks is None else list(ranks)
+        for rank in chosen:
+            if rank not in everyone:
+                raise IndexError(f"there is no rank {rank}: they are numbered 0 to {self.world_size - 1}")
+        return chosen
 
     def _rank_ended(self, record: RankRecord) -> None:
         """Called by the supervisor, once for each rank."""
@@ -217,7 +285,7 @@ class ProcessContext:
                 return
             self._error.failures = failures
             self._error.world_size = self.world_size
-            self._error.aftermath = self._aftermath
+            self._error.aftermath = self._tell_aftermath()
         raise self._error.with_traceback(None)
 
     def _error_of(self, failure: RankFailure) -> ProcessException:
@@ -242,18 +310,12 @@ class ProcessContext:
         message = f"process {record.rank} terminated with signal {name}\nIt was stopped by {self._stopped_by}."
         return ProcessExitedException(message, record.rank, record.pid, code, name)
 
-    def _tell_aftermath(self, living: Sequence[RankRecord], killed: Sequence[RankRecord], seconds: float) -> str:
-        ended = [record for record in self.ranks if record not in living and record.failure is None]
-        parts = [f"{_names(ended)} had finished"] if ended else []
-        obeyed = [record for record in living if record not in killed]
-        if obeyed:
-            parts.append(f"{_names(obeyed)} ended {seconds:.1f} s after SIGTERM")
-        if killed:
-            parts.append(f"{_names(killed)} did not end on SIGTERM and got SIGKILL")
-        stuck = self._living()
-        if stuck:
-            parts.append(f"{_names(stuck)} cannot be killed (hanging in the kernel) and was given up")
-        return f"The other ranks were stopped: {', '.join(parts)}."
+    def _tell_aftermath(self) -> str:
+        if not self.aftermath:
+            return ""
+        ended = [record for record in self.ranks if record.failure is None and not record.stopping]
+        had_finished = f"{_names(ended, 'rank')} had finished, " if ended else ""
+        return f"The other ranks were stopped: {had_finished}{self.aftermath}."
 
     def _assert_own(self) -> None:
         if os.getpid() != self._owner:
@@ -264,6 +326,26 @@ class SpawnContext(ProcessContext):
     """torch's older name of `ProcessContext`."""
 
 
-def _names(records: Sequence[RankRecord]) -> str:
+def _told(
+    asked: Sequence[RankRecord], killed: Sequence[RankRecord], stuck: Sequence[RankRecord], seconds: float
+) -> str:
+    """Return in a line what became of ranks that were stopped."""
+    obeyed = [record for record in asked if record not in killed]
+    parts = []
+    if obeyed:
+        parts.append(f"{_names(obeyed, 'rank')} ended {seconds:.1f} s after SIGTERM")
+    if killed:
+        parts.append(f"{_names(killed, '' if obeyed else 'rank')} did not end on SIGTERM and got SIGKILL")
+    if stuck:
+        parts.append(f"{_names(stuck)} cannot be killed (hanging in the kernel) and was given up")
+    return ", ".join(parts)
+
+
+def _names(records: Sequence[RankRecord], noun: str = "") -> str:
+    """Return `rank 1`, `ranks 1 and 3`, `ranks 0 to 7`."""
     names = [str(record.rank) for record in records]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    if len(names) > 3 and records[-1].rank - records[0].rank == len(names) - 1:
+        text = f"{names[0]} to {names[-1]}"
+    else:
+        text = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{noun}{'s' if len(names) > 1 else ''} {text}" if noun else text

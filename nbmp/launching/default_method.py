@@ -5,6 +5,7 @@ library of the process. Ranks and what they start inherit it.
 """
 
 import sys
+from types import FrameType
 from typing import NamedTuple
 
 from nbmp import platforms
@@ -108,6 +109,9 @@ def check_method(method: object) -> None:
         raise ValueError(f"unknown start method {method!r}: it is one of {', '.join(METHODS)}")
 
 
+_ON_THE_WAY = ("nbmp", "multiprocessing", "contextlib", "IPython")
+"""Packages that may lie between the user's line and a launch."""
+
 _warned = False
 
 
@@ -123,10 +127,9 @@ def _warn_of_fork() -> None:
 
 
 def _level_of_user() -> int:
-    """Return the `stacklevel` at which the caller's warning points to the user's line: outside nbmp and IPython."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("nbmp", "IPython", "contextlib"):
-            return level
+    """Return the `stacklevel` at which the caller's warning points to the user's line."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _ON_THE_WAY:
         frame, level = frame.f_back, level + 1
-    return 1
+    return level

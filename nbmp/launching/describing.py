@@ -16,19 +16,24 @@ OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
 
 _CRASH_LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
+_ESCAPED = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
+
+_RANK, _CALLS = os.path.join(OURS, "launching", "rank.py"), "_body"
+"""Where a rank's function is called."""
+
 BEFORE, AFTER = 2, 1
 """Lines of source shown around the one that matters."""
 
 
 def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
     """Return the report of an exception."""
-    users = tuple(_frame(frame, frontend) for frame in raw.frames if _is_users(frame.filename))
+    users = tuple(describe(frame, frontend) for frame in raw.frames if is_users(frame.filename))
     last = raw.frames[-1] if raw.frames else None
     return ExceptionReport(
         type_name=raw.type_name,
         message=raw.message,
         frames=users,
-        raised_in=_frame(last, frontend) if last is not None and not _is_users(last.filename) else None,
+        raised_in=describe(last, frontend) if last is not None and not is_users(last.filename) else None,
         notes=raw.notes,
         earlier=None if raw.earlier is None else report(raw.earlier, frontend),
         is_cause=raw.is_cause,
@@ -37,12 +42,31 @@ def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
 
 def crash_frames(text: str, frontend: Frontend) -> tuple[Frame, ...]:
     """Return the user's frames, outermost first, of a stack that faulthandler wrote."""
-    raw = [RawFrame(filename, int(line), function, "") for filename, line, function in _CRASH_LINE.findall(text)]
-    inside = list(takewhile(lambda frame: not frame.filename.startswith(OURS), raw))  # innermost first; then it is ours
-    return tuple(_frame(frame, frontend) for frame in reversed(inside) if _is_users(frame.filename))
+    return tuple(describe(frame, frontend) for frame in raw_stack(text) if is_users(frame.filename))
 
 
-def _frame(raw: RawFrame, frontend: Frontend) -> Frame:
+def raw_stack(text: str) -> list[RawFrame]:
+    """Return the frames, outermost first, of a stack that faulthandler wrote, from the rank's function on.
+
+    Those around that function are left out: under fork they are the launching process'.
+    """
+    found = [
+        RawFrame(_unescaped(filename), int(line), _unescaped(function), "")
+        for filename, line, function in _CRASH_LINE.findall(text)
+    ]
+    inside = list(takewhile(lambda frame: not (frame.filename == _RANK and frame.function == _CALLS), found))
+    if len(inside) == len(found) and any(frame.filename == _RANK for frame in found):
+        return []  # it has not called its function yet, or has come back
+    return inside[::-1]
+
+
+def _unescaped(text: str) -> str:
+    """Return what faulthandler, which writes ASCII only, made of a name."""
+    return _ESCAPED.sub(lambda found: chr(int(found[0][2:], 16)), text)
+
+
+def describe(raw: RawFrame, frontend: Frontend) -> Frame:
+    """Return a frame with the file as a person knows it, and its source."""
     lines = linecache.getlines(raw.filename)
     first = max(1, raw.line - BEFORE)
     source = tuple(
@@ -56,11 +80,14 @@ def _frame(raw: RawFrame, frontend: Frontend) -> Frame:
 
 
 def _short(filename: str) -> str:
+    if filename.startswith(_library_folders()):
+        return library_path(filename)
     relative = os.path.relpath(filename) if os.path.isabs(filename) else filename
     return filename if relative.startswith("..") else relative
 
 
-def _is_users(filename: str) -> bool:
+def is_users(filename: str) -> bool:
+    """Return whether a file is of the user's code: not of the interpreter's, an installed package's or nbmp's."""
     return not filename.startswith(("<frozen ", *_library_folders()))
 
 
@@ -69,3 +96,9 @@ def _library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return (OURS, *sorted(folder + os.sep for folder in folders))
+
+
+def library_path(filename: str) -> str:
+    """Return the path of a library's file below its root: `threading.py`, `numpy/linalg/_linalg.py`."""
+    roots = (os.path.dirname(OURS[:-1]) + os.sep, *_library_folders()[1:])
+    return min((filename.removeprefix(root) for root in roots), key=len)

@@ -5,25 +5,22 @@ process ends in any other way the ranks' lifelines see to it.
 """
 
 import atexit
-from weakref import WeakSet
 
-from nbmp.launching import unjoined
+from nbmp.launching import registry, unjoined
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
-from nbmp.launching.private import in_forked_child
-
-_running: "WeakSet[ProcessContext]" = WeakSet()
 
 
 def end_at_exit(context: ProcessContext) -> None:
     """See to these ranks at exit."""
-    _running.add(context)
+    registry.enter(context)
 
 
 def _end_all() -> None:
-    for context in list(_running):
+    running = registry.running_of(ProcessContext)
+    for context in running:
         if context.daemon or context.frontend.stops_ranks_at_exit:
             context.stop(INTERRUPT_SECONDS, reason="the exit of the process that started it")
-    for context in list(_running):
+    for context in running:
         try:
             context.finished.wait()
         except KeyboardInterrupt:
@@ -32,4 +29,3 @@ def _end_all() -> None:
 
 
 atexit.register(_end_all)
-in_forked_child(_running.clear)

@@ -1,6 +1,5 @@
 """How a rank ended: made of what it told and of what became of its process."""
 
-import os
 import signal
 import time
 
@@ -15,8 +14,6 @@ LOST = (
     "Its result (or exception) is lost: it has closed a descriptor that is not its own (os.close, os.closerange) and "
     "that would have carried it."
 )
-CRASH_BYTES = 1 << 16
-"""How much of a crashed rank's stack is read."""
 
 
 def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: int) -> tuple[str, RankFailure | None]:
@@ -72,12 +69,8 @@ def _killed(record: RankRecord, code: int, frontend: Frontend, oom_kills_before:
     if name == "SIGKILL" and platforms.oom_kills() > oom_kills_before:
         reason = "The out-of-memory killer struck while the ranks ran: they needed more memory than there is."
     hint = "\n".join(filter(None, (reason, _last_errors(record))))
-    stack = crash_frames(_crash_text(record), frontend)
+    stack = crash_frames(record.crash.fatal(), frontend)
     return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, name, stack=stack, hint=hint)
-
-
-def _crash_text(record: RankRecord) -> str:
-    return os.pread(record.crash.fileno(), CRASH_BYTES, 0).decode(errors="replace")
 
 
 def _last_errors(record: RankRecord) -> str:

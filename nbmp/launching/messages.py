@@ -1,7 +1,11 @@
 """What crosses between the launching process and a rank, besides tasks and results. Plain data, pickled by name."""
 
+import signal
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+STACK_SIGNAL = int(getattr(signal, "SIGRTMAX", 64)) - 7
+"""Asks a thread of a rank for its stack. Not SIGUSR1 or SIGUSR2, which programs and job schedulers use."""
 
 
 class Setup(NamedTuple):
@@ -31,10 +35,12 @@ class Setup(NamedTuple):
     """What `set_start_method` has chosen."""
     is_process: bool
     """Whether it is no rank of a launch but a `nbmp.Process`: it can be interrupted and prints what it raises."""
+    sharing: tuple[str, str | None]
+    """See `nbmp.memory.strategy.Choice`."""
     board: Any
     """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
     crash: Any
-    """Likewise of a memory file for the stack of a fatal signal."""
+    """Likewise of the rank's stack file."""
 
 
 class Request(NamedTuple):

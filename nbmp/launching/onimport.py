@@ -1,11 +1,14 @@
-"""Do something when a module is imported, without importing it."""
+"""Do something when a module is imported, without importing it.
+
+The classes have the methods of `importlib.abc`, not its base classes: that module loads many others.
+"""
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 
 def when_imported(name: str, action: Callable[[], None]) -> None:
@@ -16,7 +19,7 @@ def when_imported(name: str, action: Callable[[], None]) -> None:
         sys.meta_path.insert(0, _Finder(name, action))
 
 
-class _Finder(MetaPathFinder):
+class _Finder:
     """Finds one module, by asking everybody else, and wraps its loader."""
 
     def __init__(self, name: str, action: Callable[[], None]) -> None:
@@ -31,19 +34,20 @@ class _Finder(MetaPathFinder):
         sys.meta_path.remove(self)
         spec = find_spec(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._action)
+            spec.loader = _Loader(spec.loader, self._action)  # type: ignore[assignment]  # it has what is needed
         return spec
 
 
-class _Loader(Loader):
+class _Loader:
     """Loads the module, then acts."""
 
-    def __init__(self, loader: Loader, action: Callable[[], None]) -> None:
+    def __init__(self, loader: Any, action: Callable[[], None]) -> None:
         self._loader = loader
         self._action = action
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
+        created: ModuleType | None = self._loader.create_module(spec)
+        return created
 
     def exec_module(self, module: ModuleType) -> None:
         self._loader.exec_module(module)

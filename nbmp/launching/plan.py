@@ -8,6 +8,7 @@ from nbmp.channels import Channel
 from nbmp.launching.messages import Setup
 from nbmp.launching.private import Descriptor
 from nbmp.launching.process import RankProcess
+from nbmp.launching.stackfile import StackFile
 from nbmp.memory.segment import Segment
 
 
@@ -33,8 +34,7 @@ class Plan:
     setup: Setup
     ends: RankEnds
     board: Segment
-    crash: Descriptor
-    """Memory file for the stack of a fatal signal."""
+    crash: StackFile
     task: Callable[..., Any] | None
     """Under fork, what the rank calls as `task(rank)`. Otherwise it waits for a TASK message."""
     threads: int | None

@@ -9,6 +9,8 @@ from functools import partial
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Protocol
 
+from nbmp import platforms
+
 if TYPE_CHECKING:
     from nbmp.launching.plan import Plan
 
@@ -35,6 +37,7 @@ class Life(Protocol):
     def terminate(self) -> None: ...
     def kill(self) -> None: ...
     def signal(self, number: int) -> None: ...
+    def signal_thread(self, thread: int, number: int) -> bool: ...
     def close(self) -> None: ...
 
 
@@ -59,6 +62,11 @@ class RankProcess(BaseProcess):
     def _Popen(self, process: BaseProcess) -> Life:  # the name is multiprocessing's
         assert self._begin is not None, "a rank is started by its launch"
         return self._begin()
+
+    def _signal_thread(self, thread: int, number: int) -> bool:
+        """Send a signal to one thread of the rank; return whether it is there."""
+        life: Life | None = self._popen  # type: ignore[attr-defined]
+        return life is not None and life.signal_thread(thread, number)
 
     def _live(self, body: Callable[[], None], lifeline: int) -> int:
         """In the rank: be its process while `body()` runs; return the exit code."""
@@ -135,6 +143,11 @@ class Ending:
         with self._reaping:
             if self.poll() is None:
                 signal_group(self.pid, number)
+
+    def signal_thread(self, thread: int, number: int) -> bool:
+        """Send a signal to one thread of the rank; return whether it is there."""
+        with self._reaping:
+            return self.poll() is None and platforms.signal_thread(self.pid, thread, number)
 
     def _reap(self) -> int | None:
         """Return the exit code if it has ended; does not block."""

@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
 from nbmp.channels import Channel
-from nbmp.launching import default_method, frontends, seeds, stdio
+from nbmp.launching import default_method, frontends, seeds, stdio, tracker
+from nbmp.launching.answering import answer
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
 from nbmp.launching.process import RankProcess
+from nbmp.memory import strategy
 from nbmp.memory.descriptors import own
 from nbmp.memory.segment import Segment
 from nbmp.pickling.parcel import Parcel
@@ -104,7 +106,8 @@ class _Rank:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, signals)
         platforms.arm_lifeline(lifeline, os.getpid())
-        stdio.take_over(crash)
+        stdio.take_over()
+        answer(crash)
         frontends.be_a_rank()
 
     def adopt_environment(self) -> None:
@@ -113,7 +116,7 @@ class _Rank:
         seeds.apply(self._setup.seeds)
 
     def adopt_interpreter(self) -> None:
-        """Environment, folder, path, arguments and logging, which a fork inherits."""
+        """Environment, folder, path, arguments, sharing strategy and logging, which a fork inherits."""
         setup = self._setup
         inherited = dict(os.environ)
         for name in inherited.keys() - setup.environment.keys():
@@ -124,6 +127,7 @@ class _Rank:
         sys.path[:] = setup.path
         default_method.inherit(setup.start_method)
         sys.argv[:] = setup.argv
+        strategy.adopt(setup.sharing)
         if setup.logging is not None:
             import logging
 
@@ -131,6 +135,7 @@ class _Rank:
 
     def live(self, lifeline: int) -> int:
         """Do the task and return the exit code."""
+        tracker.keep_apart()
         if self._setup.rank_setup is not None:
             from nbmp.launching.onimport import when_imported
 

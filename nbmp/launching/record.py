@@ -10,6 +10,7 @@ from nbmp.launching.messages import Raised
 from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor
 from nbmp.launching.process import RankProcess
+from nbmp.launching.stackfile import StackFile
 from nbmp.reports import RankFailure
 
 
@@ -23,15 +24,16 @@ class RankRecord:
         channel: Channel,
         lifeline: Descriptor,
         streams: tuple[RankStream, RankStream],
-        crash: Descriptor,
+        crash: StackFile,
     ) -> None:
         self.rank = rank
+        self.shown_as = rank
+        """Its number for a person: of a pool's worker its place in the pool."""
         self.channel = channel
         self.lifeline = lifeline
         """Write end: the rank dies when this is closed."""
         self.streams = streams
         self.crash = crash
-        """Memory file that the rank writes its stack to on a fatal signal."""
         self.process: RankProcess | None = None
         self.stopping = False
         """Whether it was asked or forced to end by us."""

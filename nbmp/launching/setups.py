@@ -12,6 +12,7 @@ from nbmp.launching.default_method import chosen
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.messages import LoggingSetup, Setup
 from nbmp.launching.threads import THREAD_VARIABLES
+from nbmp.memory import strategy
 from nbmp.pickling.arriving import TravellingFd
 
 
@@ -20,6 +21,7 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
     environment = dict(os.environ)
     log = _logging_setup()
     folder = _folder()
+    sharing = strategy.choice()
     return [
         Setup(
             rank=rank,
@@ -38,6 +40,7 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
             argv=list(sys.argv),
             start_method=chosen(),
             is_process=False,
+            sharing=sharing,
             board=TravellingFd(0),
             crash=TravellingFd(1),
         )

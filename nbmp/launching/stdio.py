@@ -2,7 +2,6 @@
 
 import builtins
 import contextlib
-import faulthandler
 import io
 import os
 import sys
@@ -11,8 +10,8 @@ from typing import Any, NoReturn
 from nbmp.errors import StdinError
 
 
-def take_over(crash: int) -> None:
-    """Make descriptors 0, 1, 2 and the streams of `sys` the rank's own; a fatal signal's stack goes to `crash`.
+def take_over() -> None:
+    """Make descriptors 0, 1, 2 and the streams of `sys` the rank's own.
 
     Whatever still holds the streams of the launching process, such as the handlers of `logging`, writes to the rank's
     from here on: in a notebook those lead to the kernel's sockets, which a forked child must not touch.
@@ -26,7 +25,6 @@ def take_over(crash: int) -> None:
             _redirect(old, stream)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    faulthandler.enable(crash, all_threads=False)
 
 
 def refuse_input() -> None:

@@ -1,6 +1,7 @@
 """Failures of ranks that nobody has joined: said at exit, in one line each."""
 
 import atexit
+import contextlib
 import sys
 from multiprocessing.util import Finalize
 
@@ -9,14 +10,22 @@ from nbmp.launching.private import in_forked_child
 _AT_LAST = -100
 """As a priority at exit: when multiprocessing has joined its processes."""
 
+MOST = 20
+"""How many are kept."""
+
 _lines: dict[int, str] = {}
+_further = 0
 _is_exiting = False
 """From here on it is not the user who joins."""
 
 
 def remember(key: int, line: str) -> None:
     """Say this at exit, unless it is forgotten before."""
-    _lines[key] = line
+    global _further
+    if len(_lines) < MOST:
+        _lines[key] = line
+    else:
+        _further += 1
 
 
 def forget(key: int) -> None:
@@ -27,8 +36,16 @@ def forget(key: int) -> None:
 
 def tell() -> None:
     """Say what is left."""
-    for line in _lines.values():
-        print(f"nbmp: {line}", file=sys.stderr)
+    lines = [*_lines.values(), *([f"and {_further} more like these"] if _further else [])]
+    _forget_all()
+    if sys.stderr is not None:
+        with contextlib.suppress(Exception):  # at exit it may be closed
+            sys.stderr.write("".join(f"nbmp: {line}\n" for line in lines))
+
+
+def _forget_all() -> None:
+    global _further
+    _further = 0
     _lines.clear()
 
 
@@ -37,6 +54,6 @@ def _begin_exit() -> None:
     _is_exiting = True
 
 
-in_forked_child(_lines.clear)
+in_forked_child(_forget_all)
 atexit.register(_begin_exit)
 Finalize(None, tell, exitpriority=_AT_LAST)

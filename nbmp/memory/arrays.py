@@ -1,7 +1,7 @@
 """Shared arrays: plain `numpy.ndarray`s whose memory lies in a segment.
 
     array or view ── base ──> _Root ── base ──> mapping of the segment
-                                ├── segment    of a shared array: its descriptor, to send it on
+                                ├── segment    of a shared array: its descriptor or name, to send it on
                                 └── lease      of the arrays in a message: the segment is used again when it ends
 
 The root sits directly on the mapping: NumPy shortens a base chain by skipping plain arrays, and would otherwise drop
@@ -17,20 +17,25 @@ import mmap
 import os
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nbmp.errors import OpenFilesError, SharedMemoryError
-from nbmp.memory.descriptors import Owned
+from nbmp.memory.descriptors import Owned, made
 from nbmp.memory.janitor import look_after
 from nbmp.memory.mappings import kept_mapping
 from nbmp.memory.room import is_scarce
 from nbmp.memory.segment import Segment
+from nbmp.memory.strategy import new_segment, when_changed
 from nbmp.memory.subclasses import is_masked_array
 from nbmp.memory.weakly import WeakTable
+
+if TYPE_CHECKING:
+    from nbmp.memory.named import NamedSegment
+    from nbmp.memory.strategy import AnySegment
 
 SMALL_BYTES = 64 * 1024
 """Arrays up to this size share a segment."""
@@ -43,7 +48,7 @@ _ALIGNMENT = 64
 class _Root(np.ndarray):
     """All bytes of a segment: the bottom of the base chain of every array in it."""
 
-    segment: Segment | None
+    segment: "AnySegment | None"
     lease: Owned | None
     address: int
 
@@ -121,7 +126,7 @@ def _has_shared_mask(array: Any) -> bool:
     return array.mask is np.ma.nomask or is_shared(array.mask)
 
 
-def place_of(array: NDArray[Any]) -> tuple[Segment, int] | None:
+def place_of(array: NDArray[Any]) -> "tuple[AnySegment, int] | None":
     """Return the segment of a shared array and the offset in bytes of its first element; None for a private one."""
     if array.base is None:
         return None
@@ -132,17 +137,27 @@ def place_of(array: NDArray[Any]) -> tuple[Segment, int] | None:
 
 
 def array_at(
-    arrived: Owned, offset: int, shape: tuple[int, ...], strides: tuple[int, ...], kind: DTypeLike, writeable: bool
+    arrived: "Owned | AnySegment",
+    offset: int,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    kind: DTypeLike,
+    writeable: bool,
 ) -> NDArray[Any]:
     """Return the array at this place of the segment that arrived, over the mapping that this process has of it.
 
     The mapping is kept a while: what is sent again and again is mapped once, although each array is dropped.
     """
-    status = os.fstat(arrived.fileno())
-    root = _roots.get((status.st_dev, status.st_ino))
-    if root is None:
-        segment = Segment(arrived)
-        root = _root(segment, _kept(segment) if segment.size <= KEPT_BYTES else segment.map)
+    if isinstance(arrived, Owned):
+        status = os.fstat(arrived.fileno())
+        root = _roots.get((status.st_dev, status.st_ino))
+        if root is None:
+            segment = Segment(arrived)
+            root = _root(segment, _kept(segment) if segment.size <= KEPT_BYTES else segment.map)
+    else:
+        root = _roots.get(arrived.key)
+        if root is None:
+            root = _root(arrived, arrived.map)
     array: NDArray[Any] = np.ndarray(shape, kind, root, offset, strides)
     if not writeable:
         array.flags.writeable = False
@@ -169,7 +184,18 @@ def leased_bytes(lease: Owned) -> memoryview:
         return _copied(lease)
 
 
-def _copied(lease: Owned) -> memoryview:
+def named_bytes(segment: "NamedSegment") -> memoryview:
+    """The same for a segment that came by name: it is this process' alone, and has no name any more."""
+    try:
+        next_one = made(os.dup, segment.fileno())  # the mapping's duplicate would get this number, or a higher one
+        return _copied(segment) if is_scarce(next_one.fileno()) else memoryview(segment.map_alone())
+    except (OpenFilesError, SharedMemoryError):
+        return _copied(segment)
+    finally:
+        segment.unlink()
+
+
+def _copied(lease: "Owned | NamedSegment") -> memoryview:
     length = os.fstat(lease.fileno()).st_size
     try:
         target = memoryview(np.empty(length, np.uint8))  # type: ignore[arg-type]  # an array is a buffer
@@ -215,11 +241,17 @@ class _Arena:
 
     def leave(self) -> None:
         """Put no more arrays into the present segment."""
+        with self._lock:
+            self._current = _nothing
+
+    def forget(self) -> None:
+        """In a forked child: the rest of the segment is the parent's to give out."""
         self._current, self._lock = _nothing, threading.Lock()
 
 
 _arena = _Arena()
-os.register_at_fork(after_in_child=_arena.leave)  # the rest of the segment is the parent's to give out
+os.register_at_fork(after_in_child=_arena.forget)
+when_changed.append(_arena.leave)
 
 
 def _room(size: int) -> tuple[_Root, int]:
@@ -227,11 +259,11 @@ def _room(size: int) -> tuple[_Root, int]:
 
 
 def _new_root(size: int, purpose: str) -> _Root:
-    segment = Segment.create(size, purpose)
+    segment = new_segment(size, purpose)
     return _root(segment, segment.map)
 
 
-def _root(segment: Segment, mapped: mmap.mmap) -> _Root:
+def _root(segment: "AnySegment", mapped: mmap.mmap) -> _Root:
     root = np.ndarray.__new__(_Root, (segment.size,), np.uint8, mapped)
     root.segment, root.lease = segment, None
     root.address = root.ctypes.data

@@ -49,7 +49,7 @@ def _clean() -> None:
         left = recycler.trim(IDLE_SECONDS) + mappings.trim(IDLE_SECONDS)
         if not left:
             with _lock:
-                if not mappings.is_keeping() and not recycler.is_keeping():
+                if not mappings.is_used() and not recycler.is_used():
                     _thread = None
                     return
 

@@ -42,6 +42,15 @@ def mapping(key: Key, size: int, fd: int) -> mmap.mmap:
         return found
 
 
+def leased_mapping(key: Key, size: int, fd: int) -> mmap.mmap:
+    """As `mapping`, of the leased description itself: the mapping holds the lease, also when `fd` is closed."""
+    with _lock:
+        found = _alive.get(key)
+        if found is None:
+            found = _alive.put(key, map_description(fd, size))
+        return found
+
+
 def kept_mapping(key: Key, size: int, fd: int) -> mmap.mmap:
     """As `mapping`, and keep it for the next time."""
     with _lock:
@@ -63,7 +72,7 @@ def trim(idle: float = 0.0) -> int:
         return len(_kept)
 
 
-def is_keeping() -> bool:
+def is_used() -> bool:
     """Return whether any mapping is kept."""
     return bool(_kept)
 
@@ -86,10 +95,21 @@ os.register_at_fork(after_in_child=_forget)
 def _map(fd: int, size: int) -> mmap.mmap:
     """Map through a description of its own: a mapping of a leased one would keep the lease as long as the mapping."""
     description = reopened(fd)
+    return map_description(description.fileno(), size)
+
+
+def map_description(fd: int, size: int) -> mmap.mmap:
+    """Map an open file description, which the mapping keeps.
+
+    Raises
+    ------
+    OpenFilesError, SharedMemoryError
+        When there is no descriptor, no address space or no mapping left for it.
+    """
     try:
         if sys.version_info >= (3, 13):
-            return mmap.mmap(description.fileno(), size, trackfd=False)
-        return with_room(mmap.mmap, description.fileno(), size)
+            return mmap.mmap(fd, size, trackfd=False)
+        return with_room(mmap.mmap, fd, size)
     except OSError as error:
         if error.errno != errno.ENOMEM:
             raise

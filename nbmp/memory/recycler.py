@@ -76,7 +76,7 @@ class Recycler:
         with self._lock:
             self._shelves.clear()
 
-    def is_keeping(self) -> bool:
+    def is_used(self) -> bool:
         """Return whether anything is on the shelf."""
         with self._lock:
             return any(self._shelves.values())

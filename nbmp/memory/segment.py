@@ -1,4 +1,4 @@
-"""A segment: a piece of memory that several processes map.
+"""A segment: a piece of memory that several processes map. Of the default sharing strategy, `file_descriptor`.
 
 It is an anonymous memory file, so it has no name that could be left behind: it is gone when the last process that holds
 a descriptor or a mapping of it is gone, however that process ended. Its size is sealed, so no access inside it faults.
@@ -24,8 +24,9 @@ from nbmp.errors import SharedMemoryError
 from nbmp.memory.descriptors import Owned, made, reopened
 from nbmp.memory.mappings import Key, mapping
 
-UNCHECKED_BYTES = 1 << 20
-"""Up to this size nobody asks how much memory is left."""
+SMALL_BYTES = 1 << 20
+UNCHECKED_BYTES = 16 << 20
+"""So much of small segments is made before somebody asks how much memory is left: asking costs more than they do."""
 
 
 class Segment:
@@ -55,7 +56,7 @@ class Segment:
             When the machine or the control group has less memory left. Nothing is reserved: pages are taken as they are
             written, so this is a check at this moment and no promise.
         """
-        _check_room(size)
+        check_room(size)
         control = made(platforms.anonymous_file, f"nbmp-{os.getpid()}-{purpose}")
         os.ftruncate(control.fileno(), max(1, size))
         if sealed:
@@ -90,18 +91,27 @@ class Segment:
             self.map.madvise(mmap.MADV_REMOVE)
 
 
-def _check_room(size: int) -> None:
+_unchecked = 0
+
+
+def check_room(size: int) -> None:
     """Raise `SharedMemoryError` if `size` bytes are more than the machine and the control group have left."""
-    left = platforms.available_memory() if size > UNCHECKED_BYTES else None
+    global _unchecked
+    _unchecked += size
+    if size <= SMALL_BYTES and _unchecked <= UNCHECKED_BYTES:
+        return
+    _unchecked = 0
+    left = platforms.available_memory()
     if left is not None and size > left:
         raise SharedMemoryError(
-            f"{size} bytes ({_human(size)}) of shared memory asked for, but only {_human(left)} are left for this "
+            f"{size} bytes ({human(size)}) of shared memory asked for, but only {human(left)} are left for this "
             "process (machine and control group together): delete arrays that are no longer needed, use a smaller "
             "dtype, or raise the memory limit"
         )
 
 
-def _human(size: float) -> str:
+def human(size: float) -> str:
+    """Return a number of bytes as people say it."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             break

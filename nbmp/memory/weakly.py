@@ -32,3 +32,10 @@ class WeakTable(Generic[Value]):
             self._sweep_at = max(_FEW, 2 * len(self._entries))
         self._entries[key] = ref(value)
         return value
+
+    def values(self) -> list[Value]:
+        """Return the values that live, in the order in which they were entered."""
+        return [value for entry in list(self._entries.values()) if (value := entry()) is not None]
+
+    def clear(self) -> None:
+        self._entries = {}

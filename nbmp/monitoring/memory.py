@@ -3,13 +3,13 @@
 What a segment is for, and who made it, stand in its name:
 
     file_descriptor    memfd:nbmp-<pid of creator>-<purpose>
-    file_system        /dev/shm/nbmp-<user>-<random>/s-<pid of creator, 8 hexadecimal digits><random>
-                       t- for s- in a message; #<number> in the creator, which opened it before it had a name
+    file_system        /dev/shm/nbmp-<user>-<random>/<pid of creator>-<purpose>-<random>
 
 The operating system tells who has which of them mapped or open. Whether one that is kept for messages is free, the
 recycler knows in this process; of other processes the locks and names of the file tell it.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -19,9 +19,18 @@ from typing import NamedTuple
 
 from nbmp import platforms
 from nbmp.memory.recycler import recycler
-from nbmp.monitoring.snapshots import DASH, size
+from nbmp.monitoring.snapshots import size
 from nbmp.platforms.cgroups import cgroup_memory
-from nbmp.platforms.memoryfiles import Key, descendants, file_system_room, locked_files, memory_files
+from nbmp.platforms.memoryfiles import (
+    Key,
+    Mapping,
+    descendants,
+    file_system_room,
+    locked_files,
+    mapped_bytes,
+    memory_files,
+    named_files,
+)
 
 IN_USE, CACHED = "in use", "cached"
 ROWS = 20
@@ -29,7 +38,7 @@ ROWS = 20
 PIDS = 8
 
 _MEMFD = re.compile(r"/memfd:nbmp-(\d+)-(\w+)")
-_NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(?:[st]-([0-9a-f]{8})[0-9a-f]{8}|#)")
+_NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(\d+)-(\w+)-")
 
 
 class SegmentUsage(NamedTuple):
@@ -41,14 +50,13 @@ class SegmentUsage(NamedTuple):
     """Bytes of memory that it takes: pages are taken as they are written to. None where that cannot be known: when no
     process of those looked at has it open, but one has it mapped."""
     state: str
-    """`cached` when it is free and kept for the next message, else `in use`."""
+    """`cached` when it is free: kept for the next message, or not given back yet; else `in use`."""
     purpose: str
-    """`array`, `arrays` (small ones, together), `message`, `arguments` (each rank copies what it writes to) or `board`;
-    empty where not known."""
+    """`array`, `arrays` (small ones, together), `message`, `arguments` (ranks copy what they write to) or `board`."""
     strategy: str
     """`file_descriptor` or `file_system`."""
-    creator: int | None
-    """The pid of the process that made it, which may have ended; None where not known."""
+    creator: int
+    """The pid of the process that made it, which may have ended."""
     mapped_by: tuple[int, ...]
     """The pids of those that have it mapped. Others may have it open, such as the sender of a message."""
 
@@ -113,9 +121,10 @@ def memory_usage() -> MemoryUsage:
 
     It cannot know
     - of segments that only other processes have: of another user (listed as `hidden`), or not descended from this one;
-    - of a message that is under way while its sender has ended: no process has it then;
-    - the state, where the system does not list locks (`/proc/locks`), of what a rank keeps for reuse: it counts as in
-      use. So does what a process keeps mapped after the sender of the message has ended;
+    - of a message that is under way while its sender has ended;
+    - the state of what a rank keeps for reuse where the system does not list locks (`/proc/locks`): in use, it says;
+    - whether what a process has mapped is used by an array there: mappings are kept for some seconds, and count as in
+      use when the creator has ended;
     - a process that starts or ends while it looks.
     """
     looks = _Looks()
@@ -139,7 +148,7 @@ class _Looks:
         self.processes: list[int] = []
         self.hidden: list[int] = []
         self._names: dict[Key, str] = {}
-        self._mapped: dict[Key, int] = {}
+        self._mapped: dict[Key, Mapping] = {}
         self._opened: dict[Key, os.stat_result] = {}
         self._mapped_by: dict[Key, list[int]] = {}
 
@@ -160,7 +169,10 @@ class _Looks:
 
     def segments(self) -> list[SegmentUsage]:
         """Return all segments that were seen."""
+        unheld = named_files(set(self.processes), self._names)
+        self._opened |= unheld
         free = {segment.key for segment in recycler.segments() if segment.is_free()}
+        free |= {key for key, status in unheld.items() if status.st_nlink == 1}  # a message gives it a second name
         others, locked = set(self.processes[1:]), locked_files()
         found = []
         for key in self._mapped | self._opened:
@@ -168,32 +180,41 @@ class _Looks:
             if about is None:
                 continue
             strategy, creator, purpose = about
-            pids = self._mapped_by.get(key, [])
             is_free = key in free
-            if creator in others and purpose == "message":
+            if creator in others and purpose == "message" and strategy == "file_descriptor":
                 is_free = locked is not None and key not in locked
-            status = self._opened.get(key)
+            status = self._opened.get(key) or _status_of_name(self._names[key], key)
             found.append(
                 SegmentUsage(
-                    self._mapped[key] if status is None else status.st_size,
+                    mapped_bytes(self._mapped[key]) if status is None else status.st_size,
                     None if status is None else status.st_blocks * 512,
                     CACHED if is_free else IN_USE,
                     purpose,
                     strategy,
-                    creator or next(iter(pids), None),
-                    tuple(pids),
+                    creator,
+                    tuple(self._mapped_by.get(key, ())),
                 )
             )
         return found
 
 
+def _status_of_name(path: str, key: Key) -> os.stat_result | None:
+    """Return the status of a segment that nobody has open, but that has a name."""
+    if _NAMED.match(path):
+        with contextlib.suppress(OSError):
+            status = os.stat(path)
+            if (status.st_dev, status.st_ino) == key:
+                return status
+    return None
+
+
 @lru_cache(maxsize=256)
-def _parsed(path: str) -> tuple[str, int | None, str] | None:
-    """Return strategy, creator if it stands there, and purpose; None for a file that is no segment."""
+def _parsed(path: str) -> tuple[str, int, str] | None:
+    """Return strategy, creator and purpose; None for a file that is no segment."""
     if found := _MEMFD.match(path):
         return "file_descriptor", int(found[1]), found[2]
     if found := _NAMED.match(path):
-        return "file_system", int(found[1], 16) if found[1] else None, ""
+        return "file_system", int(found[1]), found[2]
     return None
 
 
@@ -240,7 +261,7 @@ def _cells(segment: SegmentUsage) -> tuple[str, ...]:
     if len(segment.mapped_by) > PIDS:
         pids += f" and {len(segment.mapped_by) - PIDS} more"
     numbers = size(segment.size), size(segment.taken)
-    return *numbers, segment.state, segment.purpose or segment.strategy, str(segment.creator or DASH), pids
+    return *numbers, segment.state, segment.purpose, str(segment.creator), pids
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterable[str]:

@@ -2,13 +2,15 @@
 
 import time
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 
 if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
+    from nbmp.launching.record import RankRecord
 
 ALIVE = ("starting", "running")
 FAILED = ("raised", "exited", "killed")
@@ -83,7 +85,7 @@ class Sampler:
 
     def __init__(self, context: "ProcessContext"):
         self._context = context
-        self._gauges = [_Gauge() for _ in context.ranks]
+        self._gauges = [Gauge() for _ in context.ranks]
         # Nothing at once: that would cost a launch of four ranks some 20 ms.
         self._next_cpu = time.monotonic() + FIRST
         self._next_memory = time.monotonic() + FIRST
@@ -92,7 +94,7 @@ class Sampler:
         """Return how things are now. CPU and memory are measured about once a second, whatever the rate of
         calls."""
         self._measure()
-        ranks = tuple(map(_row, self._context.ranks, self._gauges))
+        ranks = tuple(map(row, self._context.ranks, self._gauges))
         return LaunchSnapshot(
             ranks,
             self._context.start_method,
@@ -115,11 +117,12 @@ class Sampler:
             self._next_memory = now + max(MEMORY_EVERY, took / MEMORY_SHARE)
 
 
-def _row(rank: Any, gauge: "_Gauge") -> RankSnapshot:
+def row(rank: "RankRecord", gauge: "Gauge") -> RankSnapshot:
+    """Return a rank at this moment, with what the gauge has measured."""
     state, failure = rank.state, rank.failure
     is_alive = state in ALIVE
     return RankSnapshot(
-        rank.rank,
+        rank.shown_as,
         rank.pid,
         state,
         rank.seconds,
@@ -130,7 +133,7 @@ def _row(rank: Any, gauge: "_Gauge") -> RankSnapshot:
     )
 
 
-class _Gauge:
+class Gauge:
     """CPU and memory of one process. Values stay None where they cannot be had."""
 
     def __init__(self) -> None:
@@ -163,13 +166,20 @@ def text_table(snapshot: LaunchSnapshot) -> str:
     """Return the snapshot as lines of text, for terminals and saved notebooks."""
     head = ("rank", "state", "time", "CPU", "memory", "last line")
     rows = [head, *(_cells(rank) for rank in snapshot.ranks)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head) - 1)]
-    lines = [title(snapshot)]
-    for row in rows:
-        left = [row[0].rjust(widths[0]), row[1].ljust(widths[1])]
-        right = [cell.rjust(width) for cell, width in zip(row[2:5], widths[2:], strict=True)]
-        lines.append("  ".join([*left, *right, row[5]]).rstrip())
-    return "\n".join(lines)
+    return f"{title(snapshot)}\n{columns(rows, right=(0, 2, 3, 4))}"
+
+
+def columns(rows: Sequence[tuple[str, ...]], right: Collection[int]) -> str:
+    """Return the rows as lines of text, columns below each other; those in `right` end at the same place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        for cells in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def title(snapshot: LaunchSnapshot) -> str:

@@ -2,7 +2,11 @@
 
     extension   what `%load_ext nbmp` does
     magics      `%%mpspawn` and `%mpspawn`, on top of `nbmp.launch`
-    arguments   the magic's options
+    control     `%mpstack`, `%mpstatus`, `%mpstop`
+    arguments   the options of `%%mpspawn`
+    parsing     the line of any magic, and what is said of a wrong one
+    naming      what launches are called in a notebook
+    completion  tab completion of the magics' lines
     cells       which cell a source file is, and where a magic's body stands in it
     source      a cell's body compiled for the ranks          (launching process)
     body        a compiled body, run                          (rank)

@@ -2,13 +2,15 @@
 
 from typing import Any
 
-from nbmp.notebook import monitor
+from nbmp.notebook import completion, monitor
+from nbmp.notebook.control import ControlMagics
 from nbmp.notebook.magics import MpspawnMagics
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Add `%%mpspawn` to this shell and show a table of the ranks at every launch from now on."""
-    shell.register_magics(MpspawnMagics)
+    """Add the magics to this shell and show a table of the ranks at every launch from now on."""
+    shell.register_magics(MpspawnMagics, ControlMagics)
+    completion.enable(shell)
     transformers = _transformers(shell)
     if with_a_body not in transformers:
         transformers.append(with_a_body)
@@ -19,7 +21,9 @@ def load_ipython_extension(shell: Any) -> None:
 def unload_ipython_extension(shell: Any) -> None:
     """Take all of that back. Ranks that run are not touched."""
     for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("mpspawn", None)
+        for name in completion.PARSERS:
+            shell.magics_manager.magics[kind].pop(name, None)
+    completion.disable(shell)
     transformers = _transformers(shell)
     if with_a_body in transformers:
         transformers.remove(with_a_body)

@@ -9,7 +9,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from nbmp.errors import CannotTravelError
 from nbmp.notebook import monitor
-from nbmp.notebook.arguments import Options, help_text, parse
+from nbmp.notebook.arguments import Options, parse, parser
 from nbmp.notebook.source import Source
 
 
@@ -24,7 +24,7 @@ class MpspawnMagics(Magics):
         """Run this cell's body in several processes at once; `%mpspawn --help` tells the options."""
         options = parse(line)
         if options.help:
-            print(help_text(), end="")
+            print(parser().format_help(), end="")
             return None
         if cell is None:
             raise UsageError("%mpspawn: write %%mpspawn (two %) on top of the cell to run (%mpspawn --help tells more)")

@@ -19,7 +19,7 @@ import numpy as np
 
 from nbmp.memory.arrays import array_at, place_of
 from nbmp.memory.subclasses import put_together, taken_apart
-from nbmp.pickling.arriving import arriving_descriptor
+from nbmp.pickling.arriving import came_along
 
 Reduced = tuple[Any, ...]
 
@@ -82,8 +82,8 @@ def bytes_of(array: np.ndarray[Any, Any]) -> tuple[memoryview, bool]:
 
 
 def shared_array(index: int, *place: Any) -> Any:
-    """Return the shared array whose segment is descriptor `index`."""
-    return array_at(arriving_descriptor(index), *place)
+    """Return the shared array whose segment came along as number `index`."""
+    return array_at(came_along(index), *place)
 
 
 def private_array(buffer: Any, columns_first: bool, shape: tuple[int, ...], kind: Any) -> Any:

@@ -1,13 +1,14 @@
 """The receiving side: a parcel becomes an object again. Imports cloudpickle and NumPy only when the object needs them.
 
-Things that travel as descriptors are named in the pickle by their index among the parcel's descriptors. While a
-pickle is read, the descriptors at hand are kept per thread, since pickle offers its functions no other way to reach
+Things that travel along are named in the pickle by their index among them: descriptors, and segments that came by name.
+While a pickle is read, those at hand are kept per thread, since pickle offers its functions no other way to reach
 them.
 """
 
 import os
 import pickle
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from nbmp.memory.descriptors import Owned
@@ -15,14 +16,14 @@ from nbmp.pickling.parcel import LONE_SMALL, WRAPPED, unpack, unwrap
 
 
 class _Arriving(threading.local):
-    fds: list[Owned] = []  # noqa: RUF012  # never changed, replaced
+    owned: Sequence[Any] = []  # never changed, replaced
 
 
 _arriving = _Arriving()
 
 
-def loads(content: bytes | memoryview, owned: list[Owned]) -> Any:
-    """Return the object of a parcel; uses up the descriptors in `owned`.
+def loads(content: bytes | memoryview, owned: list[Any]) -> Any:
+    """Return the object of a parcel; uses up what came along, `owned`.
 
     Shared arrays are the sender's memory; large private buffers are mapped, so nothing is copied here.
     """
@@ -35,16 +36,16 @@ def loads(content: bytes | memoryview, owned: list[Owned]) -> Any:
     pickled, buffers = unpack(content, owned)
     if not owned and not buffers:
         return pickle.loads(pickled)
-    before, _arriving.fds = _arriving.fds, owned
+    before, _arriving.owned = _arriving.owned, owned
     try:
         return pickle.loads(pickled, buffers=buffers)
     finally:
-        _arriving.fds = before
+        _arriving.owned = before
 
 
-def arriving_descriptor(index: int) -> Owned:
-    """Return descriptor `index` of the parcel that this thread is reading."""
-    return _arriving.fds[index]
+def came_along(index: int) -> Any:
+    """Return what came along as number `index` with the parcel that this thread is reading."""
+    return _arriving.owned[index]
 
 
 class TravellingFd:
@@ -76,4 +77,4 @@ class OwnedFd:
 
 def arriving_fd(index: int) -> OwnedFd:
     """Return descriptor `index`."""
-    return OwnedFd(arriving_descriptor(index))
+    return OwnedFd(came_along(index))

@@ -16,6 +16,7 @@ import numpy as np
 from nbmp.memory.arrays import array_at, leased_bytes, place_of
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.segment import Segment
+from nbmp.memory.strategy import goes_by_name
 from nbmp.pickling.arrays import bytes_of, dtype_text, private_array
 from nbmp.pickling.parcel import INLINE, LONE_LARGE, LONE_SHARED, LONE_SMALL, Parcel, recycled_payload
 
@@ -39,6 +40,8 @@ def parcel_of(array: np.ndarray[Any, Any]) -> Parcel | None:
     description = marshal.dumps((size, raw.readonly, columns_first, array.shape, kind))
     if size <= INLINE:
         return Parcel(_SMALL + description, (), (raw,))
+    if goes_by_name():
+        return None
     return Parcel(_LARGE + description, (recycled_payload(size, [(0, raw)]),))
 
 

@@ -3,12 +3,14 @@
 import os
 import pickle
 from multiprocessing.context import get_spawning_popen
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbmp.memory.descriptors import made
-from nbmp.memory.segment import Segment
 from nbmp.pickling.arriving import TravellingFd
 from nbmp.pickling.parcel import FdOwner, Held
+
+if TYPE_CHECKING:
+    from nbmp.memory.strategy import AnySegment
 
 
 class Luggage:
@@ -35,8 +37,8 @@ class Luggage:
         self.buffers.append(buffer)
         return False
 
-    def index_of(self, key: Any, segment: Segment) -> int:
-        """Return the number of a segment among the descriptors."""
+    def index_of(self, key: Any, segment: "AnySegment") -> int:
+        """Return the number of a segment among what travels along."""
         index = self._indices.get(key)
         if index is None:
             index = self._indices[key] = len(self.owners)

@@ -5,10 +5,11 @@
     owners    of the descriptors: the segments of shared arrays, whatever else asked to travel, and last the payload
     payload   a segment with the large part: the buffers, and sizes and pickle too when they are large
 
-A payload is of one of two kinds. *Recycled*: one receiver, which maps it shared and holds a lease; when the lease ends
-the sender uses the segment again, so that in the long run a message costs one copy into memory that is mapped already.
-*Sealed*: any number of receivers, which map it copy-on-write: sent to N ranks it costs its size once, and each rank may
-write to its own.
+A payload is of one of three kinds. *Recycled*: one receiver, which maps it shared and holds a lease; when the lease
+ends the sender uses the segment again, so that in the long run a message costs one copy into memory that is mapped
+already. *Sealed*: any number of receivers, which map it copy-on-write: sent to N ranks it costs its size once, and each
+rank may write to its own. *Named*: under the sharing strategy `file_system`, in place of recycled: one receiver, which
+maps it shared and has it for itself; nothing is used again there. What is sealed has a name there too.
 
 Who frees what: the sender's descriptors end with the `Parcel`; a receiver owns what arrived.
 """
@@ -18,7 +19,7 @@ import mmap
 import os
 import pickle
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from nbmp import platforms
@@ -29,13 +30,14 @@ from nbmp.memory.mappings import kept_mapping
 from nbmp.memory.recycler import recycler
 from nbmp.memory.room import is_scarce
 from nbmp.memory.segment import Segment
+from nbmp.memory.strategy import goes_by_name
 
 INLINE = 72 * 1024
 """Bytes up to which a message travels whole in its packet (measured: a segment wins above about 100 kB)."""
 
 _ALIGNMENT = 64
-_PLAIN, _INLINE, _SEALED, _RECYCLED, WRAPPED = range(5)
-LONE_SMALL, LONE_LARGE, LONE_SHARED = range(5, 8)
+_PLAIN, _INLINE, _SEALED, _RECYCLED, _NAMED, WRAPPED = range(6)
+LONE_SMALL, LONE_LARGE, LONE_SHARED = range(6, 9)
 """The content is not a pickle: see `nbmp.pickling.lone`."""
 _HEADER = struct.Struct("<BxxxIIQ")  # kind, number of buffers, length of the pickle, where sizes and pickle lie outside
 _IN_RECYCLED = (_RECYCLED, LONE_LARGE)
@@ -47,7 +49,7 @@ _HEADER_SIZE = _HEADER.size
 
 
 class FdOwner(Protocol):
-    """Has a descriptor."""
+    """Has a descriptor, or -1 for one: it travels by name (see `nbmp.pickling.names`)."""
 
     @property
     def fd(self) -> int: ...
@@ -143,14 +145,19 @@ def pack(
     for view in views:
         writes.append((end, view))
         end += -(-view.nbytes // _ALIGNMENT) * _ALIGNMENT
-    kind = _RECYCLED if recycled else _SEALED
+    named = goes_by_name()
+    kind = (_NAMED if named else _RECYCLED) if recycled else _SEALED
     if len(meta) + len(pickled) <= INLINE:
         content = b"".join((_HEADER.pack(kind, len(views), len(pickled), _HERE), meta, pickled))
     else:
         content = _HEADER.pack(kind, len(views), len(pickled), end)
         writes += [(end, memoryview(meta)), (end + len(meta), memoryview(pickled))]
         end += len(meta) + len(pickled)
-    payload: FdOwner = recycled_payload(end, writes) if recycled else _sealed(end, writes)
+    payload: FdOwner
+    if named:
+        payload = _named(end, writes, "message" if recycled else "arguments")
+    else:
+        payload = recycled_payload(end, writes) if recycled else _sealed(end, writes)
     return Parcel(content, [*owners, payload])
 
 
@@ -170,7 +177,7 @@ def unwrap(content: bytes | memoryview, owned: list[Owned]) -> bytes:
     return bytes(_map_leased(owned.pop())[: _WRAPPING.unpack(content)[1]])
 
 
-def unpack(content: bytes | memoryview, owned: list[Owned]) -> Arrived:
+def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
     """Return the pickle and its buffers; a payload is taken off the end of `owned`.
 
     Buffers do not refer to `content`; the pickle does.
@@ -186,7 +193,7 @@ def unpack(content: bytes | memoryview, owned: list[Owned]) -> Arrived:
     if kind == _INLINE:
         whole, aligned = memoryview(bytearray(here[start + length :])), 1
     else:
-        whole, aligned = (_map_leased if kind == _RECYCLED else _map_private)(owned.pop()), _ALIGNMENT
+        whole, aligned = _MAPS[kind](owned.pop()), _ALIGNMENT
     if outside == _HERE:
         sizes, pickled = here[_HEADER_SIZE:start], here[start : start + length]
     else:
@@ -247,6 +254,14 @@ def _sealed(size: int, writes: Sequence[tuple[int, memoryview]]) -> Segment:
     return segment
 
 
+def _named(size: int, writes: Sequence[tuple[int, memoryview]], purpose: str) -> FdOwner:
+    from nbmp.memory.named import NamedSegment
+
+    segment = NamedSegment.create(size, purpose)
+    _write(segment.fileno(), writes)
+    return segment
+
+
 def _write(fd: int, writes: Sequence[tuple[int, memoryview]]) -> None:
     """Into fresh memory: twice as fast as a copy into a new mapping of it."""
     for offset, view in writes:
@@ -255,7 +270,7 @@ def _write(fd: int, writes: Sequence[tuple[int, memoryview]]) -> None:
             done += os.pwrite(fd, view[done:], offset + done)
 
 
-def _map_private(payload: Owned) -> memoryview:
+def _map_private(payload: Any) -> memoryview:
     size = os.fstat(payload.fileno()).st_size
     return memoryview(mmap.mmap(payload.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE))
 
@@ -264,3 +279,12 @@ def _map_leased(payload: Owned) -> Any:
     from nbmp.memory.arrays import leased_bytes
 
     return leased_bytes(payload)
+
+
+def _map_named(payload: Any) -> Any:
+    from nbmp.memory.arrays import named_bytes
+
+    return named_bytes(payload)
+
+
+_MAPS: dict[int, Callable[[Any], Any]] = {_SEALED: _map_private, _RECYCLED: _map_leased, _NAMED: _map_named}

@@ -13,9 +13,12 @@ if sys.platform == "linux":
         oom_kills,
         owner,
         seal,
+        shared_memory_folder,
+        unreceived_bytes,
         unsafe_to_fork,
         waiting_bytes,
     )
+    from nbmp.platforms.threads import name_this_thread, signal_thread, thread_status, threads_of, waits_for_lock
 else:
     from nbmp.platforms.other import (
         anonymous_file,
@@ -24,11 +27,18 @@ else:
         cpu_count,
         exit_sentinel,
         grow_pipe,
+        name_this_thread,
         oom_kills,
         owner,
         seal,
+        shared_memory_folder,
+        signal_thread,
+        thread_status,
+        threads_of,
+        unreceived_bytes,
         unsafe_to_fork,
         waiting_bytes,
+        waits_for_lock,
     )
 
 __all__ = [
@@ -38,9 +48,16 @@ __all__ = [
     "cpu_count",
     "exit_sentinel",
     "grow_pipe",
+    "name_this_thread",
     "oom_kills",
     "owner",
     "seal",
+    "shared_memory_folder",
+    "signal_thread",
+    "thread_status",
+    "threads_of",
+    "unreceived_bytes",
     "unsafe_to_fork",
     "waiting_bytes",
+    "waits_for_lock",
 ]

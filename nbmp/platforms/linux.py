@@ -10,6 +10,7 @@ import sys
 import termios
 from functools import partial
 
+from nbmp.errors import UnsupportedPlatformError
 from nbmp.platforms.cgroups import cgroup_cpu_limit, cgroup_memory_left, cgroup_oom_kills
 from nbmp.platforms.processmap import mapped_libraries, opened_devices, thread_inside
 
@@ -37,6 +38,19 @@ An object written in C that closes a descriptor, of whatever kind, without a wor
 Python code in a `__del__` would now and then swallow a KeyboardInterrupt: a press of the stop button that is lost. And
 itself no Python function: between making a descriptor and owning it there must be no place for one.
 """
+
+
+SHARED_MEMORY = "/dev/shm"
+
+
+def shared_memory_folder() -> str:
+    """Return the folder whose files are memory; UnsupportedPlatformError when segments cannot have names there."""
+    if not (os.path.isdir(SHARED_MEMORY) and os.access(SHARED_MEMORY, os.W_OK | os.X_OK)):
+        raise UnsupportedPlatformError(
+            f"the sharing strategy 'file_system' needs the folder {SHARED_MEMORY}, which is not there or may not be "
+            "written to by this process; use 'file_descriptor', which does not need it"
+        )
+    return SHARED_MEMORY
 
 
 def seal(fd: int, *, contents: bool = False) -> None:
@@ -81,6 +95,13 @@ def waiting_bytes(fd: int) -> int:
     """Return how many bytes can be read from a pipe now."""
     count = array.array("i", [0])
     fcntl.ioctl(fd, termios.FIONREAD, count)
+    return count[0]
+
+
+def unreceived_bytes(fd: int) -> int:
+    """Return how much memory the packets take that this socket sent and nobody received: 768 bytes or more each."""
+    count = array.array("i", [0])
+    fcntl.ioctl(fd, termios.TIOCOUTQ, count)
     return count[0]
 
 

@@ -4,27 +4,29 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import MutableMapping
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, MutableMapping
+from functools import cache, partial
+from glob import glob
+from typing import Any, NamedTuple
 
 import psutil
 
 Key = tuple[int, int]
 """Device and inode."""
+Mapping = tuple[bytes, ...]
+"""Of a part of a file: first and last address, and offset in the file; hexadecimal, since it is seldom asked for."""
 
 _FILE = rb"(?:/memfd:|/dev/shm/)nbmp-\S+"
 _MAPPING = re.compile(
-    rb"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) ([0-9a-f]+):([0-9a-f]+) (\d+) +(" + _FILE + rb")", re.MULTILINE
+    rb"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) +(" + _FILE + rb")", re.MULTILINE
 )
-_LOCK = re.compile(r"([0-9a-f]+):([0-9a-f]+):(\d+) \d+ \S+$", re.MULTILINE)
+_LOCK = re.compile(rb"([0-9a-f]+:[0-9a-f]+):(\d+) \d+ \S+$", re.MULTILINE)
 
 
 class MemoryFiles(NamedTuple):
     """The memory files of one process."""
 
-    mapped: dict[Key, int]
-    """How many bytes of them are mapped."""
+    mapped: dict[Key, Mapping]
     opened: dict[Key, os.stat_result]
 
 
@@ -40,35 +42,46 @@ def memory_files(pid: int, names: MutableMapping[Key, str]) -> MemoryFiles:
     """
     with open(f"/proc/{pid}/maps", "rb") as maps:
         content = maps.read()
-    mapped: dict[Key, int] = {}
-    for start, end, offset, major, minor, inode, path in _MAPPING.findall(content):
-        key = os.makedev(int(major, 16), int(minor, 16)), int(inode)
-        mapped[key] = int(offset, 16) + int(end, 16) - int(start, 16)
-        if key not in names or b"/#" not in path:  # that is how a file is called that had no name when it was opened
+    mapped: dict[Key, Mapping] = {}
+    for *mapping, device, inode, path in _MAPPING.findall(content):
+        key = _device(device), int(inode)
+        mapped[key] = tuple(mapping)
+        if key not in names:
             names[key] = path.decode()
     return MemoryFiles(mapped, _opened(pid, names))
+
+
+def mapped_bytes(mapping: Mapping) -> int:
+    """Return where the mapping ends in its file."""
+    start, end, offset = (int(number, 16) for number in mapping)
+    return offset + end - start
+
+
+@cache
+def _device(name: bytes) -> int:
+    major, minor = name.split(b":")
+    return os.makedev(int(major, 16), int(minor, 16))
 
 
 def _opened(pid: int, names: MutableMapping[Key, str]) -> dict[Key, os.stat_result]:
     opened: dict[Key, os.stat_result] = {}
     folder = os.open(f"/proc/{pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        stat_of = _own_stat if pid == os.getpid() else partial(os.stat, dir_fd=folder)
-        for name in os.listdir(folder):
+        look: Callable[[Any], os.stat_result] = partial(os.stat, dir_fd=folder)
+        listed: Iterable[Any] = os.listdir(folder)
+        if pid == os.getpid():
+            look, listed = os.stat, map(int, listed)  # by descriptor: half the time that the path takes
+        for fd in listed:
             try:
-                status = stat_of(name)
+                status = look(fd)
             except OSError:
                 continue  # closed meanwhile
             key = status.st_dev, status.st_ino
-            if key not in opened and (key in names or _is_named(key, status, name, folder, names)):
+            if key not in opened and (key in names or _is_named(key, status, str(fd), folder, names)):
                 opened[key] = status
     finally:
         os.close(folder)
     return opened
-
-
-def _own_stat(name: str) -> os.stat_result:
-    return os.fstat(int(name))  # half the time that the path takes
 
 
 def _is_named(key: Key, status: os.stat_result, name: str, folder: int, names: MutableMapping[Key, str]) -> bool:
@@ -81,14 +94,31 @@ def _is_named(key: Key, status: os.stat_result, name: str, folder: int, names: M
     return key in names
 
 
+def named_files(pids: Collection[int], names: MutableMapping[Key, str]) -> dict[Key, os.stat_result]:
+    """Return the files in /dev/shm that these processes have made and that are not in `names`; enters them there.
+
+    Nobody has them open: messages that are under way by name, and what the manager has not removed yet.
+    """
+    found: dict[Key, os.stat_result] = {}
+    for folder in glob("/dev/shm/nbmp-*/"):
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:  # another user's, or gone meanwhile
+            device = os.stat(folder).st_dev
+            for entry in entries:
+                creator, key = entry.name.partition("-")[0], (device, entry.inode())
+                if key not in names and creator.isdecimal() and int(creator) in pids:
+                    found[key] = entry.stat(follow_symlinks=False)
+                    names[key] = entry.path
+    return found
+
+
 def locked_files() -> set[Key] | None:
     """Return the files that anybody has locked, whose locking process still lives; None where that is not told."""
     try:
-        with open("/proc/locks") as locks:
+        with open("/proc/locks", "rb") as locks:
             content = locks.read()
     except OSError:
         return None
-    return {(os.makedev(int(major, 16), int(minor, 16)), int(inode)) for major, minor, inode in _LOCK.findall(content)}
+    return {(_device(device), int(inode)) for device, inode in _LOCK.findall(content)}
 
 
 def descendants(pid: int) -> list[int]:

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from nbmp.errors import UnsupportedPlatformError
+from nbmp.platforms.threads import ThreadStatus
 
 
 def _refuse() -> UnsupportedPlatformError:
@@ -23,6 +24,10 @@ def anonymous_file(name: str) -> int:
 
 
 def owner(fd: int) -> Any:
+    raise _refuse()
+
+
+def shared_memory_folder() -> str:
     raise _refuse()
 
 
@@ -56,5 +61,30 @@ def unsafe_to_fork() -> str | None:
     raise _refuse()
 
 
+def unreceived_bytes(fd: int) -> int:
+    """Return how much memory the packets take that this socket sent and nobody received: not known here."""
+    return 0
+
+
 def waiting_bytes(fd: int) -> int:
+    raise _refuse()
+
+
+def name_this_thread(name: str) -> None:
+    """Do nothing."""
+
+
+def threads_of(pid: int) -> list[int]:
+    raise _refuse()
+
+
+def thread_status(pid: int, thread: int) -> ThreadStatus | None:
+    raise _refuse()
+
+
+def signal_thread(pid: int, thread: int, number: int) -> bool:
+    raise _refuse()
+
+
+def waits_for_lock(pid: int, thread: int) -> bool:
     raise _refuse()

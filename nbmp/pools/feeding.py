@@ -45,7 +45,7 @@ def feed_map(
         _feed(workers, result, kind, Function(function), _chunks(items, size), ahead)
     except Exception as error:
         result.submitting()
-        workers.fail(result, -1, error)
+        workers.tell(result.failed, -1, error)
     except BaseException:
         result.stop("an interrupt")
         raise

@@ -9,20 +9,17 @@ import atexit
 import os
 from collections.abc import Callable, Iterable
 from typing import Any
-from weakref import WeakSet
 
 from nbmp import platforms
+from nbmp.launching import registry
 from nbmp.launching.frontends import current
 from nbmp.launching.interrupts import held_back
-from nbmp.launching.private import in_forked_child
 from nbmp.pools.messages import Initializer
 from nbmp.pools.starting import Recipe
 from nbmp.pools.workers import Workers
 
 EXIT_SECONDS = 5.0
 """How long to wait for the end of terminated workers."""
-
-_running: "WeakSet[Workers]" = WeakSet()
 
 
 def make_workers(
@@ -49,7 +46,7 @@ def make_workers(
     with held_back():
         workers = Workers(recipe, frontend, tasks_per_worker)
         workers.begin()
-        _running.add(workers)
+        registry.enter(workers)
     return workers
 
 
@@ -78,7 +75,7 @@ def let_go(workers: Workers) -> None:
 
 
 def _end_all() -> None:
-    running = [workers for workers in _running if not workers.finished.is_set()]
+    running = registry.running_of(Workers)
     for workers in running:
         workers.terminate()
     for workers in running:
@@ -86,4 +83,3 @@ def _end_all() -> None:
 
 
 atexit.register(_end_all)
-in_forked_child(_running.clear)

@@ -1,10 +1,10 @@
 """What is waited for: the results of one call to a pool, with `multiprocessing`'s names and meanings.
 
-The pool's thread sets them and calls the callbacks; whoever calls `get` waits on a condition. An interrupt while a
-result is waited for stops the tasks of that call: their workers are killed and replaced, and the pool goes on.
+All that is told of tasks changes in the pool's thread, which also calls the callbacks; whoever calls `get` waits for
+its bell. An interrupt while a result is waited for stops the tasks of that call: their workers are killed and replaced,
+and the pool goes on.
 """
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
@@ -13,6 +13,7 @@ from typing import Any
 
 from nbmp.errors import WorkerExitedError
 from nbmp.pools.workers import Workers
+from nbmp.waiting import Bell
 
 Callback = Callable[[Any], object]
 
@@ -24,44 +25,48 @@ class _Waited:
         self._workers = workers
         self._owner: object = owner
         """The pool: it is not let go while this is under way."""
-        self._changed = threading.Condition()
+        self._changed = Bell()
         self._over = False
-        self._unfinished = 0
+        self._submitted = 0
+        """Counted by the thread that submits."""
+        self._finished = 0
+        """Counted by the pool's thread."""
         self._enough = -1
-        """Whoever submits tasks waits until not more than so many are unfinished."""
+        """Whoever submits tasks may be waiting until so few are unfinished."""
+
+    @property
+    def _unfinished(self) -> int:
+        return self._submitted - self._finished
 
     def begin(self, index: int) -> bool:
         return not self._over
 
     def submitting(self) -> None:
         """One task more is on its way."""
-        with self._changed:
-            self._unfinished += 1
+        self._submitted += 1
 
     def wait_for_room(self, most: int) -> bool:
         """Once `most` tasks are unfinished, wait until half of them are done; return whether more are wanted."""
         if self._unfinished >= most:
-            with self._changed:
-                self._enough = most // 2
-                self._changed.wait_for(lambda: self._over or self._unfinished <= self._enough)
-                self._enough = -1
+            self._enough = most // 2
+            self._changed.wait_for(lambda: self._over or self._unfinished <= most // 2)
         return not self._over
 
     def stop(self, reason: str) -> None:
         """Stop all tasks of this call."""
         error = CancelledError(f"the tasks of this call were stopped by {reason}")
-        self._end_with(error)
+        self._workers.tell(self.end_with, error)
         self._workers.stop(self, error)  # type: ignore[arg-type]  # its subclasses are jobs
 
-    def _end_with(self, error: BaseException) -> None:
+    def end_with(self, error: BaseException) -> None:
+        """It is over now, with this error; what tasks still tell is not wanted."""
         raise NotImplementedError
 
     def _wait(self, condition: Callable[[], bool], timeout: float | None) -> bool:
         self._workers.assert_own()
         if self._workers.is_here() and not condition():
             raise RuntimeError("a callback cannot wait for a result: it would wait for itself")
-        with self._changed:
-            return self._changed.wait_for(condition, timeout)
+        return self._changed.wait_for(condition, timeout)
 
 
 class AsyncResult(_Waited):
@@ -118,23 +123,22 @@ class AsyncResult(_Waited):
         return self._value
 
     def done(self, index: int, value: Any) -> None:
-        self._unfinished -= 1
+        self._finished += 1
         self._set(value, None)
 
     def failed(self, index: int, error: BaseException) -> None:
-        self._unfinished -= 1
+        self._finished += 1
         self._set(None, error)
 
-    def _end_with(self, error: BaseException) -> None:
+    def end_with(self, error: BaseException) -> None:
         self._set(None, error)
 
     def _set(self, value: Any, error: BaseException | None) -> None:
-        with self._changed:
-            if self._over:
-                return
-            self._value, self._error = value, error
-            self._over = True
-            self._changed.notify_all()
+        if self._over:
+            return
+        self._value, self._error = value, error
+        self._over = True
+        self._changed.ring()
         callback = self._callback if error is None else self._error_callback
         self._callback = self._error_callback = None
         try:
@@ -161,34 +165,29 @@ class MapResult(AsyncResult):
 
     def complete(self) -> None:
         """All tasks are submitted."""
-        with self._changed:
-            self._complete = True
-        self._look()
+        self._complete = True
+        self._workers.tell(self._look)
 
     def done(self, index: int, value: Any) -> None:
-        with self._changed:
-            self._parts[index] = value
-            self._unfinished -= 1
-            if self._unfinished <= self._enough:
-                self._changed.notify_all()
+        self._parts[index] = value
+        self._finished += 1
         self._look()
 
     def failed(self, index: int, error: BaseException) -> None:
-        with self._changed:
-            self._first = self._first or error
-            self._unfinished -= 1
-            self._changed.notify_all()
+        self._first = self._first or error
+        self._finished += 1
         if isinstance(error, WorkerExitedError):
-            self._end_with(error)
+            self.end_with(error)
             self._workers.drop(self)
         self._look()
 
     def _look(self) -> None:
-        with self._changed:
-            if self._over or not self._complete or self._unfinished:
-                return
-            value = [item for index in sorted(self._parts) for item in self._parts[index]]
-            self._parts = {}
+        if self._unfinished <= self._enough:
+            self._changed.ring()
+        if self._over or not self._complete or self._unfinished:
+            return
+        value = [item for index in sorted(self._parts) for item in self._parts[index]]
+        self._parts = {}
         self._set(None if self._first else value, self._first)
 
 
@@ -215,30 +214,35 @@ class Results(_Waited):
 
     def next(self, timeout: float | None = None) -> Any:
         """Return the next result."""
-        try:
-            there = self._wait(lambda: bool(self._outcomes) or self._exhausted(), timeout)
-        except KeyboardInterrupt:
-            self.stop("an interrupt")
-            raise
-        if not there:
-            raise TimeoutError
-        with self._changed:
-            if not self._outcomes:
-                self._owner = None
-                raise StopIteration
-            value, error = self._outcomes.popleft()
+        while True:
+            try:
+                there = self._wait(lambda: bool(self._outcomes) or self._exhausted(), timeout)
+            except KeyboardInterrupt:
+                self.stop("an interrupt")
+                raise
+            if not there:
+                raise TimeoutError
+            try:
+                value, error = self._outcomes.popleft()
+                break
+            except IndexError:  # another thread took it
+                if self._exhausted() and not self._outcomes:
+                    self._owner = None
+                    raise StopIteration from None
         if error is not None:
             raise error.with_traceback(None)
         return value
 
     def complete(self, error: BaseException | None = None) -> None:
         """All tasks are submitted; or the rest of them is not, because of an error."""
-        with self._changed:
-            self._complete = True
-            if error is not None:
-                self._early.setdefault(1 << 62, []).append((None, error))
-                self._arrange()
-            self._changed.notify_all()
+        self._workers.tell(self._completed, error)
+
+    def _completed(self, error: BaseException | None) -> None:
+        if error is not None and not self._over:
+            self._early.setdefault(1 << 62, []).append((None, error))
+        self._complete = True
+        self._arrange()
+        self._changed.ring()
 
     def done(self, index: int, value: Any) -> None:
         self._arrived(index, [(item, None) for item in value])
@@ -246,25 +250,22 @@ class Results(_Waited):
     def failed(self, index: int, error: BaseException) -> None:
         self._arrived(index, [(None, error)])
 
-    def _end_with(self, error: BaseException) -> None:
-        with self._changed:
-            self._over = self._complete = True
-            self._unfinished = 0
-            self._owner = None
-            self._early.clear()
-            self._changed.notify_all()
+    def end_with(self, error: BaseException) -> None:
+        self._early.clear()
+        self._over = True
+        self._owner = None
+        self._changed.ring()
 
     def _exhausted(self) -> bool:
-        return self._over or (self._complete and not self._unfinished)
+        return self._over or (self._complete and not self._unfinished and not self._early)
 
     def _arrived(self, index: int, outcomes: list[tuple[Any, BaseException | None]]) -> None:
-        with self._changed:
-            if self._over:
-                return
-            self._unfinished -= 1
-            self._early[index] = outcomes
-            self._arrange()
-            self._changed.notify_all()
+        if self._over:
+            return
+        self._early[index] = outcomes
+        self._finished += 1
+        self._arrange()
+        self._changed.ring()
 
     def _arrange(self) -> None:
         if not self._ordered:
@@ -272,8 +273,12 @@ class Results(_Waited):
                 self._outcomes.extend(outcomes)
             self._early.clear()
         while self._next_index in self._early:
-            self._outcomes.extend(self._early.pop(self._next_index))
+            self._deliver(self._next_index)
             self._next_index += 1
         if self._complete and not self._unfinished:
             for index in sorted(self._early):
-                self._outcomes.extend(self._early.pop(index))
+                self._deliver(index)
+
+    def _deliver(self, index: int) -> None:
+        self._outcomes.extend(self._early[index])
+        del self._early[index]  # only now: when nothing is here any more, all are there

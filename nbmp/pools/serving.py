@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nbmp.channels import Channel, Message
+from nbmp.errors import SharedMemoryError
 from nbmp.launching import stdio
 from nbmp.launching.channel import plain
 from nbmp.pickling.parcel import Parcel
@@ -61,7 +62,10 @@ def _do(message: Message, functions: "_Functions", tasks: Channel) -> None:
         _report(tasks, RAISED, error, stage)
         return
     stdio.flush()
-    tasks.send(parcel, RETURNED)
+    try:
+        tasks.send(parcel, RETURNED)
+    except SharedMemoryError as error:
+        _report(tasks, RAISED, error, "sending its result")
 
 
 def _work(message: Message, functions: "_Functions") -> Callable[[], Any]:

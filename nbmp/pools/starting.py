@@ -35,6 +35,7 @@ class WorkerContext(ProcessContext):
         on_end: Callable[[], None],
     ) -> None:
         self._on_end = on_end
+        records[0].shown_as = slot
         for stream in records[0].streams:
             stream.rank = slot
         super().__init__(records, choice, frontend, sink, daemon)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from nbmp.channels import Channel, Message
+from nbmp.errors import SharedMemoryError
 from nbmp.launching.channel import plain
 from nbmp.launching.private import making
 from nbmp.launching.record import RankRecord
@@ -80,7 +81,7 @@ class Worker:
                 self._function = function
             kind = task.kind + KINDS * (self._sent % NUMBERS)
             self.channel.send(task.parcel, kind, wait=False)
-        except OSError:  # BlockingIOError, or ETOOMANYREFS: too many descriptors under way
+        except (OSError, SharedMemoryError):  # no room in the channel, or too much is under way: for now
             return False
         self._sent += 1
         task.sent_as = kind

@@ -24,18 +24,23 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from nbmp.channels import Message
 from nbmp.errors import BrokenPoolError
+from nbmp.launching.asking import SECONDS, ask
+from nbmp.launching.context import KILL_SECONDS
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.private import Descriptor, making
+from nbmp.launching.record import RankRecord
+from nbmp.launching.stacks import Stacks
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
 from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Job, Task
-from nbmp.pools.worker import AHEAD, Worker
+from nbmp.pools.worker import AHEAD, TERM_SECONDS, Worker
 
 PATIENCE = 0.02
 """Seconds after which a task that was given ahead goes to any other worker with room."""
@@ -61,6 +66,10 @@ class Workers:
     finished : threading.Event
         Set when the last worker has ended.
     """
+
+    kind = "pool"
+    number = 0
+    name = ""
 
     def __init__(self, recipe: Recipe, frontend: Frontend, tasks_per_worker: int | None) -> None:
         self._thread = threading.Thread(target=self._run, name="nbmp-pool", daemon=True)
@@ -119,13 +128,40 @@ class Workers:
         """Return the process ids of the workers that run."""
         return [worker.record.pid for worker in list(self._workers) if worker.record.pid is not None]
 
+    @property
+    def ranks(self) -> list[RankRecord]:
+        """What is known of the workers that run, in the order of their places."""
+        return [worker.record for worker in sorted(self._workers, key=lambda worker: worker.slot)]
+
+    @property
+    def start_method(self) -> str:
+        return next((worker.context.start_method for worker in list(self._workers)), "")
+
+    @property
+    def start_method_reason(self) -> str:
+        return next((worker.context.start_method_reason for worker in list(self._workers)), "")
+
+    def halt(self, grace_period: float, ranks: Iterable[int] | None = None) -> str:
+        """End the pool, whatever `ranks` says; return in a line what became of it."""
+        count = len(self._workers)
+        self.terminate()
+        ended = self.finished.wait(grace_period + TERM_SECONDS + KILL_SECONDS)
+        return f"the pool and its {count} workers {'have ended' if ended else 'are being ended'}"
+
+    def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
+        """Return where the workers are; see `ProcessContext.stacks`."""
+        self.assert_own()
+        wanted = None if ranks is None else set(ranks)
+        records = [record for record in self.ranks if wanted is None or record.shown_as in wanted]
+        return Stacks(tuple(replace(told, kind="worker") for told in ask(records, self._frontend, timeout)))
+
     def submit(self, task: Task) -> None:
         """Have a task done; its job is told."""
         self._request(lambda: self._take_in(task))
 
-    def fail(self, job: Job, index: int, error: BaseException) -> None:
-        """Have a job told, by the pool's thread, that a task of it could not be submitted."""
-        self._request(lambda: _tell(job.failed, index, error))
+    def tell(self, method: Callable[..., Any], *arguments: Any) -> None:
+        """Have a method of a job called, by the pool's thread."""
+        self._request(lambda: _tell(method, *arguments))
 
     def stop(self, job: Job, error: BaseException) -> None:
         """Fail all tasks of a job: those that wait are dropped, the workers of those that run are replaced."""

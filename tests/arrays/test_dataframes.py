@@ -14,7 +14,7 @@ from tests.arrays.ways import WAYS, give_back, there
 
 pd: Any = pytest.importorskip("pandas", reason="pandas is not installed in this environment")
 
-every_way = pytest.mark.parametrize("way", WAYS)
+every_way = pytest.mark.parametrize(("way", "method"), [(way, "forkserver") for way in WAYS])  # nothing is inherited
 ROWS = 20_000
 
 

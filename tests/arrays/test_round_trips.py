@@ -19,8 +19,10 @@ from tests.arrays.ways import (
     write_through_overlap,
 )
 from tests.launching import functions
+from tests.strategies import ONLY_BY_DESCRIPTOR
 
 every_way = pytest.mark.parametrize("way", WAYS)
+every_way_once = pytest.mark.parametrize(("way", "method"), [(way, "forkserver") for way in WAYS])
 
 
 @every_way
@@ -46,7 +48,7 @@ def test_shared_arrays_come_back_as_the_same_memory(way: str, method: str) -> No
 WRITEABLE = {name: view for name, view in kinds.LAYOUTS.items() if view(np.zeros(kinds.SHAPE)).flags.writeable}
 
 
-@every_way
+@every_way_once
 def test_what_is_written_there_through_a_view_is_seen_here(way: str, method: str) -> None:
     shared = [nbmp.zeros(kinds.SHAPE, "i4") for _ in WRITEABLE]
     private = [np.zeros(kinds.SHAPE, "i4") for _ in WRITEABLE]
@@ -63,14 +65,14 @@ def test_two_views_of_one_array_arrive_as_views_of_one_array(way: str, method: s
         assert array[2] == 6
 
 
-@every_way
+@every_way_once
 def test_array_twice_in_one_message_arrives_once(way: str, method: str) -> None:
     for array in (np.zeros(5), np.zeros(50_000), nbmp.zeros(5)):
         one, other = there(way, method, give_back, [array, array])
         assert one is other
 
 
-@every_way
+@every_way_once
 def test_python_objects_in_an_array_are_pickled(way: str, method: str) -> None:
     array = np.array([[None, {"a": 1}], ["text", 2**70]], dtype=object)
     structured = np.array([(1, [2])], [("number", "i4"), ("anything", object)])
@@ -96,6 +98,7 @@ def test_array_that_arrived_is_sent_on_to_a_third_process(make: Any, method: str
         assert nbmp.is_shared(back) == (make is nbmp.zeros)
 
 
+@ONLY_BY_DESCRIPTOR
 def test_only_the_view_of_a_private_array_is_copied() -> None:
     nbmp.trim()
     q = nbmp.Queue()

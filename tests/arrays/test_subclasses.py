@@ -14,7 +14,7 @@ from tests.arrays.functions import mask_and_set
 from tests.arrays.subclasses import OwnMasked, PicklesItself, WithUnit
 from tests.arrays.ways import WAYS, give_back, there
 
-every_way = pytest.mark.parametrize("way", WAYS)
+every_way = pytest.mark.parametrize(("way", "method"), [(way, "forkserver") for way in WAYS])  # nothing is inherited
 RECORD = [("a", "i4"), ("b", "f8")]
 
 
@@ -24,7 +24,6 @@ def shared_ones() -> list[Any]:
         nbmp.zeros(4, RECORD).view(np.recarray),
         nbmp.zeros(4, RECORD).view(np.recarray)[::-2],
         WithUnit(nbmp.ones(50_000), unit={"name": "metre"}),
-        nbmp.full(3, "abc").view(np.char.chararray),
     ]
 
 

@@ -1,7 +1,7 @@
 """What many launches and many messages leave behind in the process that made them: nothing, and how much memory.
 
 Memory is what belongs to this process alone (`Private_*` in `/proc/self/smaps_rollup`), after a garbage collection and
-`nbmp.trim()`; the first tenth of each kind of work warms up and does not count.
+`nbmp.trim()`; each kind of work warms up with a quarter of its number, which does not count.
 """
 
 import gc
@@ -80,7 +80,7 @@ def messages(kind: str, requests: Any, answers: Any, count: int) -> None:
 
 def measure(name: str, work: Callable[[int], None], count: int) -> int:
     """Do the work, print what it left and return by how much the memory has grown."""
-    work(max(1, count // 10))
+    work(max(1, count // 4))
     memory, before = settled(), holdings()
     begun = time.monotonic()
     work(count)

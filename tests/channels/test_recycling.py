@@ -16,15 +16,17 @@ from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
 from nbmp.pickling.quick import to_send
 from tests.channels import functions
+from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import until
 
-INTERRUPTS = 14_000
+INTERRUPTS = {"file_descriptor": 14_000, "file_system": 4_000}
 
 
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+@ONLY_BY_DESCRIPTOR
 def test_a_message_uses_the_segment_of_one_that_was_dropped() -> None:
     q = nbmp.Queue()
     nbmp.trim()
@@ -140,6 +142,7 @@ def test_unread_messages_and_kept_arrays_hold_their_segments_and_nothing_is_left
     assert mappings.kept_bytes() == 0
 
 
+@ONLY_BY_DESCRIPTOR
 def test_idle_memory_is_given_back_by_itself() -> None:
     q = nbmp.Queue()
     q.put(np.zeros(500_000))
@@ -149,7 +152,8 @@ def test_idle_memory_is_given_back_by_itself() -> None:
     assert until(lambda: not [t for t in threading.enumerate() if t.name == "nbmp-janitor"], 5)
 
 
-def test_interrupts_anywhere_in_put_and_get_lose_no_descriptor() -> None:
+def test_interrupts_anywhere_in_put_and_get_lose_no_descriptor(strategy: str) -> None:
+    interrupts = INTERRUPTS[strategy]
     q = nbmp.Queue()
     array = np.zeros(20_000)
     q.put(array)
@@ -173,7 +177,7 @@ def test_interrupts_anywhere_in_put_and_get_lose_no_descriptor() -> None:
     earlier = signal.signal(signal.SIGALRM, interrupt)
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
     try:
-        for _ in range(INTERRUPTS):
+        for _ in range(interrupts):
             try:
                 pass_to_and_fro()
             except KeyboardInterrupt:
@@ -181,7 +185,7 @@ def test_interrupts_anywhere_in_put_and_get_lose_no_descriptor() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, earlier)
-    assert raised > INTERRUPTS * 0.99  # one that falls into a callback of the interpreter's own is printed and lost
+    assert raised > interrupts * 0.99  # one that falls into a callback of the interpreter's own is printed and lost
     while not q.empty():
         q.get(timeout=5)
     gc.collect()

@@ -116,7 +116,9 @@ def test_interrupted_script_ends_with_one_traceback_and_its_ranks(method: str, t
     assert none_runs(pids)
     assert script.returncode == -signal.SIGINT
     assert err.count("Traceback") == 1
-    assert err.endswith("KeyboardInterrupt\n")
+    last = err.splitlines()[-1]
+    assert last.startswith("KeyboardInterrupt: the ranks were stopped: ranks 0 and 1 ended ")
+    assert last.endswith(" s after SIGTERM")
 
 
 STARTING = """
@@ -210,3 +212,37 @@ def test_interrupts_that_come_fast_one_after_another_leave_no_rank(method: str, 
     done = scripts.run(tmp_path, PRESSING, method, "8" if method == "spawn" else "16")
     assert done.stdout == "interrupted 0\n", done.stderr
     assert done.stderr == ""
+
+
+HALTED_SERVER = """
+    import os, signal, sys, threading, time
+    import nbmp
+    from nbmp.launching.methods import forkserver
+    from tests.launching import functions
+
+    def launch():
+        try:
+            print(nbmp.launch(functions.give, (1,), 2, start_method="forkserver"), flush=True)
+        except (nbmp.StartError, KeyboardInterrupt) as error:
+            print(type(error).__name__, error, flush=True)
+
+    launch()
+    server = forkserver.server_pid()
+    os.kill(server, signal.SIGSTOP)
+    launch()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    launch()
+    os.kill(server, signal.SIGCONT)
+    launch()
+    os.kill(server, signal.SIGSTOP)  # its end is not waited for either
+"""
+
+
+def test_halted_fork_server_delays_neither_error_nor_interrupt_nor_exit(tmp_path: Path) -> None:
+    done = scripts.run(tmp_path, HALTED_SERVER)
+    assert done.stderr == ""
+    first, halted, interrupted, last = done.stdout.splitlines()
+    assert halted.startswith("StartError the fork server (pid ")
+    assert "is stopped by a signal and starts no rank" in halted
+    assert interrupted.startswith("KeyboardInterrupt the fork server (pid ")
+    assert first == last == "[1, 1]"

@@ -11,16 +11,18 @@ from tests import scripts
 HOLDS = {
     "mappings": "from nbmp.memory import mappings; lock = mappings._lock",
     "recycler": "from nbmp.memory.recycler import recycler; lock = recycler._lock",
+    "session": "from nbmp.memory import session; lock = session._lock",
     "arena": "from nbmp.memory import arrays; lock = arrays._arena._lock",
 }
 
 
 @pytest.mark.parametrize("module", HOLDS)
-def test_child_does_not_wait_for_a_lock_that_another_thread_held(module: str, tmp_path: Path) -> None:
+def test_child_does_not_wait_for_a_lock_that_another_thread_held(module: str, strategy: str, tmp_path: Path) -> None:
     told = scripts.output(
         tmp_path,
         f"""
-        import os, signal, threading
+        import os, signal, threading, nbmp
+        nbmp.set_sharing_strategy({strategy!r})
         {HOLDS[module]}
         from nbmp.memory import arrays
         from nbmp.memory.mappings import kept_mapping

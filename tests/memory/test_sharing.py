@@ -11,7 +11,7 @@ import pytest
 
 import nbmp
 from tests.launching import functions
-from tests.memory.test_views import held
+from tests.strategies import held
 from tests.waiting import tell, until
 
 

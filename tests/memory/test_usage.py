@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import mmap
 import os
 import pickle
@@ -20,6 +21,7 @@ from nbmp.monitoring import memory
 from nbmp.platforms import cgroups
 from tests import scripts
 from tests.launching import functions
+from tests.strategies import ONLY_BY_DESCRIPTOR, ONLY_BY_NAME
 from tests.waiting import tell, until
 
 SIZE = 3_000_017
@@ -31,16 +33,17 @@ def rows(size: int = SIZE) -> list[memory.SegmentUsage]:
     return [segment for segment in nbmp.memory_usage().segments if segment.size == size]
 
 
-def test_an_array_is_one_row_until_it_is_dropped() -> None:
+def test_an_array_is_one_row_until_it_is_dropped(strategy: str) -> None:
     array = nbmp.zeros(SIZE, "u1")
     views = array[1:], array[::-2]
     (row,) = rows()
-    assert row.strategy == "file_descriptor"
+    assert row.strategy == strategy
     assert (row.state, row.purpose, row.creator, row.mapped_by) == ("in use", "array", os.getpid(), (os.getpid(),))
     del array, views
-    assert rows() == []
+    assert until(lambda: rows() == [])
 
 
+@ONLY_BY_DESCRIPTOR
 def test_memory_is_taken_as_it_is_written() -> None:
     array = nbmp.zeros(SIZE, "u1")
     assert rows()[0].taken == 0
@@ -91,6 +94,7 @@ def messages(creator: int) -> list[str]:
     return [segment.state for segment in segments if (segment.purpose, segment.creator) == ("message", creator)]
 
 
+@ONLY_BY_DESCRIPTOR
 def test_a_message_is_in_use_until_its_array_is_dropped_and_cached_from_then_on() -> None:
     nbmp.trim()
     own = os.getpid()
@@ -109,11 +113,26 @@ def test_a_message_is_in_use_until_its_array_is_dropped_and_cached_from_then_on(
     assert messages(own) == []
 
 
+@ONLY_BY_NAME
+def test_a_message_with_a_name_is_not_kept_for_the_next_one() -> None:
+    own = os.getpid()
+    q = nbmp.Queue()
+    q.put(np.ones(SIZE))
+    array = q.get(timeout=5)
+    assert messages(own) == ["in use"]
+    part = array[5:6]
+    del array
+    assert messages(own) == ["in use"]
+    del part
+    assert messages(own) == []
+
+
 def put_and_wait(rank: int, path: str, queue: Any) -> None:
     queue.put(np.ones(SIZE))
     functions.wait_for(rank, path)
 
 
+@ONLY_BY_DESCRIPTOR
 def test_what_a_rank_keeps_for_reuse_is_cached(method: str, tmp_path: Path) -> None:
     q = nbmp.Queue()
     context = functions.begin(put_and_wait, (str(tmp_path / "go"), q), 1, method)
@@ -129,8 +148,10 @@ def test_what_a_rank_keeps_for_reuse_is_cached(method: str, tmp_path: Path) -> N
 def test_segment_with_a_name_in_dev_shm_is_recognised() -> None:
     folder = Path(f"/dev/shm/nbmp-{os.getuid()}-{os.getpid()}")
     folder.mkdir(0o700)
+    session = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(session, fcntl.LOCK_SH)  # somebody belongs to it: it is not swept away
     try:
-        path, lease = folder / f"s-{4242:08x}00000007", folder / f"t-{4242:08x}00000007-0000000000000001"
+        path, lease = folder / "4242-array-7", folder / "4242-array-7.1"
         path.write_bytes(bytes(SIZE))
         lease.hardlink_to(path)
         with lease.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
@@ -142,8 +163,17 @@ def test_segment_with_a_name_in_dev_shm_is_recognised() -> None:
             assert row.taken >= SIZE
             assert nbmp.memory_usage().bytes_of(strategy="file_system") == row.taken
             assert len(mapping) == SIZE
+            under_way = folder / f"{os.getpid()}-message-8"
+            under_way.write_bytes(bytes(SIZE + 8))
+            lease.hardlink_to(under_way)
+            (row,) = rows(SIZE + 8)
+            assert (row.strategy, row.state, row.purpose, row.mapped_by) == ("file_system", "in use", "message", ())
+            lease.unlink()
+            assert rows(SIZE + 8)[0].state == "cached"
+            under_way.unlink()
     finally:
         folder.rmdir()
+        os.close(session)
     assert rows() == []
 
 
@@ -158,6 +188,7 @@ def opened_by_a_snapshot() -> int:
 _events = 0
 
 
+@ONLY_BY_DESCRIPTOR
 def test_cost_grows_with_processes_and_nothing_that_is_opened_stays_open() -> None:
     def count(event: str, _: object) -> None:
         global _events
@@ -168,7 +199,7 @@ def test_cost_grows_with_processes_and_nothing_that_is_opened_stays_open() -> No
     few = opened_by_a_snapshot()
     arrays = [nbmp.zeros(SIZE, "u1") for _ in range(1000)]
     before = os.listdir("/proc/self/fd")
-    assert opened_by_a_snapshot() == few
+    assert opened_by_a_snapshot() <= few + 20  # other tests may have made a folder meanwhile
     assert os.listdir("/proc/self/fd") == before
     assert len(rows()) == 1000
     del arrays
@@ -243,13 +274,24 @@ def test_snapshot_is_plain_data() -> None:
     assert any(segment.size == SIZE for segment in usage.segments)
 
 
-def test_it_prints_as_a_table_of_the_largest() -> None:
+def test_it_prints_as_a_table_of_the_largest(strategy: str) -> None:
     arrays = [nbmp.zeros(SIZE * 30 + index, "u1") for index in range(memory.ROWS + 2)]
     lines = str(nbmp.memory_usage()).split("\n")
     assert re.match(r"shared memory of \d+ process(es)?: [\d.]+ .B in use, [\d.]+ .B cached$", lines[0])
     assert "/dev/shm" in lines[2]
     head = next(index for index, line in enumerate(lines) if line.split()[:2] == ["size", "taken"])
-    assert lines[head + 1].split() == ["90", "MB", "0", "MB", "in", "use", "array", str(os.getpid()), str(os.getpid())]
+    taken = "0" if strategy == "file_descriptor" else "90"  # which is reserved as it is made
+    assert lines[head + 1].split() == [
+        "90",
+        "MB",
+        taken,
+        "MB",
+        "in",
+        "use",
+        "array",
+        str(os.getpid()),
+        str(os.getpid()),
+    ]
     assert lines[-1].startswith("and ")
     assert len(lines) == head + memory.ROWS + 2
     del arrays

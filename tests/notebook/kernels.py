@@ -94,6 +94,11 @@ class Kernel:
                 assert time.monotonic() < deadline, f"not within {patience} s: {what}"
                 assert self._manager.is_alive(), f"the kernel died while waiting: {what}"
 
+    def complete(self, code: str, cursor: int) -> list[str]:
+        """Press Tab at the cursor and return what is offered."""
+        content = self._client.complete(code, cursor, reply=True, timeout=PATIENCE)["content"]
+        return list(content["matches"])
+
     def interrupt(self) -> None:
         """Press the stop button."""
         self._manager.interrupt_kernel()

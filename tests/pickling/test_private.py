@@ -11,6 +11,7 @@ import pytest
 
 import nbmp
 from tests.launching import functions
+from tests.strategies import held
 from tests.waiting import tell, until
 
 MB = 1_000_000
@@ -91,23 +92,19 @@ def test_large_bytes_and_bytearrays_travel(method: str) -> None:
     assert nbmp.launch(buffers, (things,), start_method=method) == [buffers(0, things)]
 
 
-def anonymous_files() -> int:
-    return Path("/proc/self/maps").read_text().count("memfd:nbmp")
-
-
 def give_large(rank: int) -> Any:
     return np.full(MB, rank)
 
 
 def test_memory_of_a_large_result_is_given_back_when_it_is_dropped(method: str) -> None:
     functions.settle()
-    before = anonymous_files()
+    before = held()
     results = nbmp.launch(give_large, (), 2, start_method=method)
     assert [int(result.sum()) for result in results] == [0, MB]
-    assert anonymous_files() > before
+    assert held()[1] > before[1]
     del results
     functions.settle()
-    assert anonymous_files() == before
+    assert held() == before
 
 
 @BY_MESSAGE

@@ -120,6 +120,7 @@ def test_imap_is_done_after_close_although_nobody_reads(method: str, tmp_path: P
     assert len(list(tmp_path.iterdir())) == 40
 
 
+@pytest.mark.usefixtures("strategy")
 def test_arrays_travel_and_shared_ones_stay_shared(pool: Pool) -> None:
     arrays = [np.full(100_000, float(number)) for number in range(8)]
     for number, array in enumerate(pool.map(functions.doubled, arrays)):

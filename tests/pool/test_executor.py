@@ -26,6 +26,7 @@ def executor(method: str) -> Iterator[ProcessPoolExecutor]:
         yield executor
 
 
+@pytest.mark.usefixtures("strategy")
 def test_submit_and_map(executor: ProcessPoolExecutor) -> None:
     assert executor.submit(functions.add, 1, b=2).result(10) == 3
     assert list(executor.map(functions.add, [1, 2, 3], [4, 5, 6])) == [5, 7, 9]

@@ -177,5 +177,5 @@ def pid_of_sleeping_child(path: str) -> None:
     child.join()
 
 
-def seen(path: Path) -> bool:
-    return until(path.exists)
+def seen_at(path: str) -> None:
+    assert until(Path(path).exists)

@@ -9,16 +9,20 @@ socket is an inherited pair: it has no name and nobody else can connect. The ser
 gone, since that holds the only other end.
 """
 
-import atexit
 import os
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Sequence
+from multiprocessing.util import Finalize
 
+from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.errors import StartError
 from nbmp.launching.channel import TASK, plain
+from nbmp.launching.interrupted import explain
+from nbmp.launching.interrupts import LOOK_SECONDS, held_back
 from nbmp.launching.messages import Request
 from nbmp.launching.methods.spawn import interpreter, package_root
 from nbmp.launching.plan import Plan
@@ -33,6 +37,13 @@ from nbmp.waiting import readable
 ANSWER = struct.Struct("=q")
 START_SECONDS = 60.0
 """How long the server may take to fork a rank; it may still have to import NumPy."""
+STOPPED_SECONDS = 1.0
+"""The same for a server that a signal has stopped."""
+END_SECONDS = 2.0
+"""How long the server may take to end by itself."""
+
+_AT_LAST = -200
+"""As a priority at exit: when multiprocessing has joined its processes, whose exit codes come from the server."""
 
 _BOOT = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
@@ -67,7 +78,11 @@ class _Server:
 
     def close(self) -> None:
         self.channel.close()
-        self._popen.wait()
+        try:
+            self._popen.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:  # stopped by a signal, perhaps
+            self._popen.kill()
+            self._popen.wait()
 
 
 _preload: list[str] = []
@@ -80,7 +95,7 @@ def start(plans: Sequence[Plan]) -> None:
     with _lock:
         server = _running_server()
         pipes = iter([_request(server, plan) for plan in plans])
-    start_each(plans, lambda _: ServedLife(next(pipes)))
+    start_each(plans, lambda _: ServedLife(next(pipes), server.pid))
 
 
 def set_preload(names: Sequence[str]) -> None:
@@ -135,15 +150,37 @@ def _request(server: _Server, plan: Plan) -> Descriptor:
     return pipe
 
 
+def _await_answer(fd: int, server: int) -> None:
+    """Wait until the server has answered; StartError when it does not, an interrupt is raised at once."""
+    begun = runs = time.monotonic()
+    with held_back() as presses:
+        while not readable(fd, LOOK_SECONDS):
+            now = time.monotonic()
+            status = platforms.thread_status(server, server)
+            if status is None or status.state != "T":
+                runs = now
+            try:
+                presses.deliver()
+            except KeyboardInterrupt as press:
+                explain(press, f"the fork server (pid {server}) had not started all ranks; those that ran were killed")
+                raise
+            if now - runs > STOPPED_SECONDS:
+                raise StartError(
+                    f"the fork server (pid {server}) is stopped by a signal and starts no rank; `kill -CONT {server}` "
+                    f"lets it go on, `kill -9 {server}` has the next launch start another"
+                )
+            if now - begun > START_SECONDS:
+                raise StartError(f"the fork server (pid {server}) did not start a rank within {START_SECONDS:.0f} s")
+
+
 class ServedLife(Ending):
     """A rank that the fork server started and reaps; its exit status comes through the status pipe."""
 
-    def __init__(self, pipe: Descriptor) -> None:
+    def __init__(self, pipe: Descriptor, server: int) -> None:
         super().__init__()
         self._pipe = pipe
         self.sentinel = pipe.fileno()
-        if not readable(self.sentinel, START_SECONDS):
-            raise StartError(f"the fork server did not start a rank within {START_SECONDS:.0f} s")
+        _await_answer(self.sentinel, server)
         answer = os.read(self.sentinel, ANSWER.size)
         if not answer:
             raise StartError(
@@ -182,4 +219,4 @@ def _forget() -> None:
 
 
 in_forked_child(_forget)
-atexit.register(stop_server)
+Finalize(None, stop_server, exitpriority=_AT_LAST)
