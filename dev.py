@@ -3,7 +3,8 @@
 
     python3 dev.py demo                     run the first notebook, print what each cell prints
     python3 dev.py test [pytest arguments]  run the tests (--stack colab, --python 3.12: other environments)
-    python3 dev.py lint | types | notebooks | bench
+    python3 dev.py lint | types | notebooks
+    python3 dev.py bench [--torch]          the benchmarks; with torch installed also beside torch
     python3 dev.py check                    lint + types + tests, notebooks included
 
 Standard library only. Uses uv where it is found, else venv and pip. Every command it runs is printed.
@@ -272,9 +273,9 @@ def notebooks() -> None:
     test(None, None, False, ["-m", "notebooks"])
 
 
-def bench() -> None:
+def bench(torch: bool) -> None:
     """Run the benchmarks one after another."""
-    environment = main_environment("test", "browser")
+    environment = main_environment("test", "browser", *(["bench"] if torch else []))
     for script in sorted((ROOT / "tests" / "benchmarks").glob("bench_*.py")):
         environment.run(script.relative_to(ROOT))
 
@@ -287,7 +288,7 @@ def check(arguments: Sequence[str]) -> None:
 
 
 def main() -> None:
-    plain = {command.__name__: command for command in (demo, lint, types, notebooks, bench)}
+    plain = {command.__name__: command for command in (demo, lint, types, notebooks)}
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -297,6 +298,8 @@ def main() -> None:
     tests.add_argument("--stack", choices=["colab"], help="libraries as pinned by a hosted notebook service")
     tests.add_argument("--python", metavar="3.X", help="another Python, from PATH or pyenv")
     tests.add_argument("--if-present", action="store_true", help="do nothing if that Python is not here")
+    benches = commands.add_parser("bench", help=bench.__doc__, allow_abbrev=False)
+    benches.add_argument("--torch", action="store_true", help="install torch, to measure beside it")
     options, rest = parser.parse_known_args()
     if options.command == "test":
         test(options.stack, options.python, options.if_present, rest)
@@ -304,6 +307,8 @@ def main() -> None:
         check(rest)
     elif rest:
         parser.error(f"{options.command} takes no arguments: {shlex.join(rest)}")
+    elif options.command == "bench":
+        bench(options.torch)
     else:
         plain[options.command]()
 

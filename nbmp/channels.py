@@ -22,6 +22,7 @@ import socket
 import struct
 import threading
 import time
+from _thread import get_ident
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -31,10 +32,11 @@ from nbmp.memory.descriptors import Owned, own_all
 from nbmp.memory.room import make_room, raise_limit
 from nbmp.memory.strategy import NAMED
 from nbmp.pickling.arriving import loads
-from nbmp.pickling.parcel import Parcel, needs, unpack
+from nbmp.pickling.parcel import INLINE, Parcel, needs, unpack
 
-PACKET = 80 * 1024
-"""Largest packet: inline content (64 kB), its header and the sizes of its buffers."""
+PACKET = INLINE + 16 * 1024
+"""Largest packet: inline content, its header and the sizes of its buffers."""
+SPARE_BUFFERS = 4
 ROOM = 4 << 20
 """Bytes asked for as a channel's buffer, so that a sender seldom waits."""
 SMALL_PACKET = 64
@@ -76,7 +78,7 @@ class Message:
 
     __slots__ = ("_content", "_owned", "kind")
 
-    def __init__(self, kind: int, content: memoryview, owned: list[Any]) -> None:
+    def __init__(self, kind: int, content: bytes | memoryview, owned: list[Any]) -> None:
         self.kind = kind
         self._content = content
         self._owned = owned
@@ -96,7 +98,7 @@ class Unreadable(Message):
     __slots__ = ("_reason",)
 
     def __init__(self, kind: int, reason: str) -> None:
-        super().__init__(kind, memoryview(b""), [])
+        super().__init__(kind, b"", [])
         self._reason = reason
 
     def read(self) -> Any:
@@ -165,7 +167,7 @@ class Channel:
             try:
                 return self._send(parcel, kind, flags)
             except OSError as error:
-                if error.errno == errno.EMSGSIZE and len(parcel.content) > SMALL_PACKET:
+                if error.errno == errno.EMSGSIZE and len(parcel.settled().content) > SMALL_PACKET:
                     parcel = parcel.outside()
                     continue
                 if error.errno != errno.ETOOMANYREFS or not give_up_at:
@@ -175,14 +177,18 @@ class Channel:
             time.sleep(LOOK_SECONDS)
 
     def _send(self, parcel: Parcel, kind: int, flags: int) -> None:
-        if not parcel.owners:
-            self._socket.sendmsg((_HEADS[kind], parcel.content), (), flags)
+        owners = parcel.owners
+        if not owners:
+            self._socket.sendmsg((_HEADS[kind], parcel.content, *parcel.tail), (), flags)
             return
-        fds = parcel.fds
+        fds = [owner.fd for owner in owners]
         if NAMED in fds:
-            self._send_named(parcel, kind, flags)
+            self._send_named(parcel.settled(), kind, flags)
+        elif len(fds) <= FDS_PER_PACKET:
+            head = bytes((kind, len(fds)))
+            self._socket.sendmsg((head, parcel.content, *parcel.tail), ((*_RIGHTS, array.array("i", fds)),), flags)
         else:
-            self._send_along((kind,), (parcel.content,), fds, flags)
+            self._send_along((kind,), (parcel.content, *parcel.tail), fds, flags)
 
     def _send_named(self, parcel: Parcel, kind: int, flags: int) -> None:
         from nbmp.pickling.names import Leaving
@@ -195,12 +201,14 @@ class Channel:
             leaving.undo()
             raise
 
-    def _send_along(self, head: Sequence[int], parts: Sequence[bytes], fds: Sequence[int], flags: int) -> None:
+    def _send_along(
+        self, head: Sequence[int], parts: Sequence[bytes | memoryview], fds: Sequence[int], flags: int
+    ) -> None:
         with contextlib.ExitStack() as stack:
             count = len(fds)
             if count > FDS_PER_PACKET:
                 fds, count = [stack.enter_context(_bundle(fds)).fileno()], _BUNDLED
-            self._socket.sendmsg((bytes((*head, count)), *parts), [_rights(fds)], flags)
+            self._socket.sendmsg((bytes((*head, count)), *parts), ((*_RIGHTS, array.array("i", fds)),), flags)
 
     def receive(self, *, wait: bool = True) -> Message | None:
         """Take the next message; None when nobody can send any more.
@@ -213,7 +221,20 @@ class Channel:
             EMFILE when there is no room for the message's descriptors; it is still there then.
         """
         box: list[Received] = []
-        return self._message(box, wait)
+        try:
+            self._receive(box, wait)
+            _, _, buffer = _whole(box)
+            content, along = self._opened(box)
+        except EOFError:
+            return None
+        except MissingSegmentError as error:
+            return Unreadable(box[0][2][0], str(error))
+        except OpenFilesError:
+            self._again.extend(box)
+            raise
+        message = Message(buffer[0], bytes(content), along)
+        _give_back(buffer)
+        return message
 
     def take(self, *, wait: bool = True) -> Any:
         """Take the next message and return its object; EOFError when nobody can send any more. Otherwise as `receive`.
@@ -221,53 +242,52 @@ class Channel:
         A KeyboardInterrupt loses nothing: what was received and not returned is returned by the next call. Likewise
         when there is no descriptor or no memory for it (OpenFilesError, SharedMemoryError).
         """
-        box = self._interrupted if threading.current_thread() is threading.main_thread() else []
-        message = self._message(box, wait)
-        if message is None:
-            raise EOFError
+        box = self._interrupted if get_ident() == _main_thread else []
+        if not box:
+            self._receive(box, wait)
+        (size, rights, _, _), _, buffer = _whole(box)
         try:
-            value = message.read()
+            content, along = self._opened(box) if rights else (buffer[2:size], [])
+            value = loads(content, along)
         except (OpenFilesError, SharedMemoryError):
             self._again.append(box.pop())
             raise
         except Exception:
             box.clear()
             raise
-        box.clear()
+        box.clear()  # before somebody else gets the buffer
+        _give_back(buffer)
         return value
 
-    def _message(self, box: "list[Received]", wait: bool) -> Message | None:
-        """Receive into `box` unless there is a message in it already."""
+    def _receive(self, box: "list[Received]", wait: bool) -> None:
+        """Receive into `box`; EOFError when nobody can send any more."""
+        if self._again and self._take_again(box):
+            return
+        sock = self._socket
         try:
-            if not box and not (self._again and self._take_again(box)):
-                head = self._socket.recv(_PEEKED, _PEEK if wait else _PEEK_NOW)
-                if not head:
-                    return None
-                if head[1]:
-                    make_room(_descriptors(head), self.fd)
-                # one call into C: what was received is in the box, whatever comes next
-                receive = self._socket.recvmsg
-                received = map(receive, (PACKET,), (_ANCILLARY,), (_RECEIVE if wait else _RECEIVE_NOW,))
-                box.extend(zip(received, map(list, ((),)), strict=True))
+            head = sock.recv(_PEEKED, _PEEK if wait else _PEEK_NOW)
+            if not head:
+                raise EOFError
+            if head[1]:
+                make_room(_descriptors(head), sock.fileno())
+            buffer = _buffer()
+            # one call into C: what was received is in the box, whatever comes next
+            received = map(sock.recvmsg_into, ((buffer,),), (_ANCILLARY,), (_RECEIVE if wait else _RECEIVE_NOW,))
+            box.extend(zip(received, map(list, ((),)), (buffer,)))  # noqa: B905  # one of each
         except ConnectionResetError:
-            return None
-        (data, rights, got, _), owned = box[0]
+            raise EOFError from None
+
+    def _opened(self, box: "list[Received]") -> tuple[memoryview, list[Any]]:
+        """Return the content of a message and what came along, to be used up; it stays for a second attempt."""
+        (size, rights, _, _), owned, packet = box[0]
         if rights and not owned:
-            own_all([fd for block in rights for fd in _numbers(block)], owned)
-        if not data:
-            return None
-        if got & _CUT:
-            box.clear()
-            raise OSError(_CUT_SHORT)
-        if data[1] >= _NAMED:
-            try:
-                if data[1] == _NAMED:
-                    return _with_names(data, owned)
-                _unbundle(owned)
-            except OpenFilesError:
-                self._again.append(box.pop())
-                raise
-        return Message(data[0], memoryview(data)[2:], owned[1:] if data[1] == _BUNDLED else list(owned))
+            own_all(_numbers(rights), owned)
+        if packet[1] == _NAMED:
+            return _with_names(packet[3:size], packet[2] == _BUNDLED, owned)
+        if packet[1] == _BUNDLED:
+            _unbundle(owned)
+            return packet[2:size], owned[1:]
+        return packet[2:size], owned.copy()
 
     def holds(self) -> bool:
         """Return whether a message was received already that the next `take` of this thread returns."""
@@ -280,8 +300,13 @@ class Channel:
         return bool(box)
 
 
-Received = tuple[tuple[bytes, list[Any], int, Any], list[Any]]
-"""What `recvmsg` returned, and what came along: the descriptors in it once they are owned, then named segments."""
+Received = tuple[tuple[int, list[Any], int, Any], list[Any], memoryview]
+"""What `recvmsg_into` returned; what came along: the descriptors once they are owned, then named segments; the buffer
+that it received into."""
+
+_buffers: list[memoryview] = []
+"""Buffers for a packet that nobody uses at the moment: to make one costs more than the system call."""
+_main_thread = threading.main_thread().ident
 
 
 def _descriptors(head: bytes) -> int:
@@ -295,29 +320,48 @@ def _descriptors(head: bytes) -> int:
     return needed(1 if head[2] == _BUNDLED else head[2], int.from_bytes(head[3:], "little"))
 
 
-def _with_names(data: bytes, owned: list[Any]) -> Message:
+def _with_names(packet: memoryview, bundled: bool, owned: list[Any]) -> tuple[memoryview, list[Any]]:
     from nbmp.pickling.names import arrive
 
-    packet = memoryview(data)[3:]
-    bundled = data[2] == _BUNDLED
     if bundled:
         _unbundle(owned)
+    start, along = arrive(packet, owned, int(bundled))
+    return packet[start:], along
+
+
+def _buffer() -> memoryview:
     try:
-        start, along = arrive(packet, owned, int(bundled))
-    except MissingSegmentError as error:
-        return Unreadable(data[0], str(error))
-    return Message(data[0], packet[start:], along)
+        return _buffers.pop()
+    except IndexError:
+        return memoryview(bytearray(PACKET))
 
 
-def _rights(fds: Sequence[int]) -> tuple[int, int, "array.array[int]"]:
-    return *_RIGHTS, array.array("i", fds)
+def _give_back(buffer: memoryview) -> None:
+    if len(_buffers) < SPARE_BUFFERS:
+        _buffers.append(buffer)
 
 
-def _numbers(block: tuple[int, int, bytes]) -> "array.array[int]":
-    numbers = array.array("i")
-    if block[:2] == _RIGHTS:
-        numbers.frombytes(block[2])
-    return numbers
+def _after_fork() -> None:
+    global _main_thread
+    _main_thread = get_ident()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _whole(box: list[Received]) -> Received:
+    """Return what was received, if it is a message and whole."""
+    size, _, flags, _ = box[0][0]
+    if not size or flags & _CUT:
+        box.clear()
+        if not size:
+            raise EOFError
+        raise OSError(_CUT_SHORT)
+    return box[0]
+
+
+def _numbers(rights: list[tuple[int, int, bytes]]) -> list[int]:
+    return [number for level, kind, data in rights if (level, kind) == _RIGHTS for number in array.array("i", data)]
 
 
 def _bundle(fds: Sequence[int]) -> socket.socket:
@@ -326,7 +370,9 @@ def _bundle(fds: Sequence[int]) -> socket.socket:
     with filler:
         for start in range(0, len(fds), FDS_PER_PACKET):
             packet = _TOTAL.pack(len(fds))
-            filler.sendmsg((packet,), [_rights(fds[start : start + FDS_PER_PACKET])], socket.MSG_DONTWAIT)
+            filler.sendmsg(
+                (packet,), ((*_RIGHTS, array.array("i", fds[start : start + FDS_PER_PACKET])),), socket.MSG_DONTWAIT
+            )
     return carrier
 
 
@@ -342,6 +388,6 @@ def _unbundle(owned: list[Owned]) -> None:
         while packet := carrier.recv(_TOTAL.size, _PEEK):
             make_room(needs(0, 1 + _TOTAL.unpack(packet)[0] - len(owned)), carrier.fileno())
             _, rights, got, _ = carrier.recvmsg(_TOTAL.size, _ANCILLARY, _RECEIVE)
-            own_all([fd for block in rights for fd in _numbers(block)], owned)
+            own_all(_numbers(rights), owned)
             if got & _CUT:
                 raise OSError(_CUT_SHORT)

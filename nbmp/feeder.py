@@ -60,9 +60,15 @@ class Feeder:
         _feeders.add(self)
 
     def send(self, parcel: Parcel) -> None:
+        """Send it, or see to it that it is sent."""
         with self._lock:
-            if not self._backlog and self._may_go(parcel) and self._try(parcel):
-                return
+            if not self._backlog and self._may_go(parcel):
+                try:
+                    self._writer.send(parcel, wait=False)
+                    return
+                except (OSError, MemoryError) as error:
+                    if not _passes(error):
+                        raise
             parcel.put_away()
             self._start()
             self._backlog.append(parcel)  # last: what an interrupt stops before is not put, what is put has a thread
@@ -89,15 +95,6 @@ class Feeder:
         if not parcel.owners:
             return True
         return unreceived_bytes(self._writer.fd) <= kept_count(MOST_UNDER_WAY) * PACKET_BYTES
-
-    def _try(self, parcel: Parcel) -> bool:
-        try:
-            self._writer.send(parcel, wait=False)
-        except (OSError, MemoryError) as error:
-            if not _passes(error):
-                raise
-            return False
-        return True
 
     def _start(self) -> None:
         """See to it that there is a thread. A second one, after an interrupt, ends by itself."""

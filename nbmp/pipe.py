@@ -5,11 +5,10 @@ from types import TracebackType
 from typing import Any
 
 from nbmp.channels import Channel
-from nbmp.memory.janitor import look_after
 from nbmp.pickling.arriving import OwnedFd, TravellingFd
 from nbmp.pickling.luggage import current_luggage
 from nbmp.pickling.parcel import pack
-from nbmp.pickling.quick import snapshot
+from nbmp.pickling.quick import to_send
 from nbmp.waiting import readable
 
 _OBJECT, _BYTES = 0, 1
@@ -55,8 +54,7 @@ class Connection:
         BrokenPipeError, ConnectionResetError
             When the other end is closed.
         """
-        self._writing().send(snapshot(obj), _OBJECT)
-        look_after()
+        self._writing().send(to_send(obj), _OBJECT)
 
     def recv(self) -> Any:
         """Return the next object; waits for it. EOFError when the other end is closed and nothing is left."""

@@ -17,10 +17,9 @@ from nbmp.channels import Channel
 from nbmp.errors import OpenFilesError, SharedMemoryError
 from nbmp.feeder import Feeder
 from nbmp.memory.descriptors import Owned, own
-from nbmp.memory.janitor import look_after
 from nbmp.pickling.luggage import current_luggage
 from nbmp.pickling.parcel import Held
-from nbmp.pickling.quick import snapshot
+from nbmp.pickling.quick import to_send
 from nbmp.slots import Counter, Slots
 from nbmp.waiting import readable
 
@@ -60,8 +59,7 @@ class SimpleQueue(_Ends):
     def put(self, obj: Any) -> None:
         """Send a snapshot of `obj`; shared arrays in it stay shared. Waits while there is no room."""
         self._check_open()
-        self._writer.send(snapshot(obj))
-        look_after()
+        self._writer.send(to_send(obj))
 
     def get(self) -> Any:
         """Return the next object; waits for it."""
@@ -105,8 +103,9 @@ class Queue(_Ends):
         ValueError
             When the queue is closed in this process.
         """
-        self._check_open()
-        parcel = snapshot(obj)
+        if self._closed:
+            self._check_open()
+        parcel = to_send(obj)
         if self._slots is not None:
             slot = self._slots.take(timeout if block else 0)
             if slot is None:
@@ -114,7 +113,6 @@ class Queue(_Ends):
             parcel = parcel.carrying(Held(slot))
         self._about_to_put()
         self._feeder.send(parcel)
-        look_after()
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
         """Return the next object.
@@ -130,9 +128,10 @@ class Queue(_Ends):
         Exception
             Whatever unpickling the item raises; the next item can be got.
         """
-        self._check_open()
+        if self._closed:
+            self._check_open()
         try:
-            value = self._take(block, timeout)
+            value = self._reader.take() if block and timeout is None else self._take(timeout if block else 0)
         except (Empty, EOFError, OpenFilesError, SharedMemoryError):
             raise
         except Exception:
@@ -179,10 +178,8 @@ class Queue(_Ends):
         if self._slots is not None:
             self._slots.tell_freed()
 
-    def _take(self, block: bool, timeout: float | None) -> Any:
-        if block and timeout is None:
-            return self._reader.take()
-        deadline = time.monotonic() + (timeout or 0 if block else 0)
+    def _take(self, timeout: float | None) -> Any:
+        deadline = time.monotonic() + (timeout or 0)
         while True:
             try:
                 return self._reader.take(wait=False)

@@ -10,6 +10,7 @@ import fcntl
 import os
 import struct
 import time
+from functools import partial
 from typing import Any
 
 from nbmp import platforms
@@ -68,9 +69,8 @@ class Counter:
 
     def __init__(self, owned: Owned | None = None) -> None:
         self.owned = owned or made(os.eventfd, 0, os.EFD_CLOEXEC | os.EFD_NONBLOCK | os.EFD_SEMAPHORE)
-
-    def raise_(self) -> None:
-        os.eventfd_write(self.owned.fileno(), 1)
+        self.raise_ = partial(os.eventfd_write, self.owned.fileno(), 1)
+        """Add 1."""
 
     def lower(self) -> bool:
         """Return False when it is 0 already."""

@@ -13,6 +13,7 @@ the segment ends with the last array in it.
 """
 
 import math
+import mmap
 import os
 import threading
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from nbmp.memory.descriptors import Owned, made
 from nbmp.memory.janitor import look_after
 from nbmp.memory.mappings import kept_mapping
 from nbmp.memory.room import is_scarce
+from nbmp.memory.segment import Segment
 from nbmp.memory.strategy import new_segment, when_changed
 from nbmp.memory.subclasses import is_masked_array
 from nbmp.memory.weakly import WeakTable
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 SMALL_BYTES = 64 * 1024
 """Arrays up to this size share a segment."""
 ARENA_BYTES = 1 << 20
+KEPT_BYTES = 256 << 20
+"""Up to this size the segment of a shared array that came stays mapped a while: what is mapped keeps its memory."""
 _ALIGNMENT = 64
 
 
@@ -124,28 +128,46 @@ def _has_shared_mask(array: Any) -> bool:
 
 def place_of(array: NDArray[Any]) -> "tuple[AnySegment, int] | None":
     """Return the segment of a shared array and the offset in bytes of its first element; None for a private one."""
+    if array.base is None:
+        return None
     root = _root_of(array)
     if root is None or root.segment is None:
         return None
-    return root.segment, array.__array_interface__["data"][0] - root.address
+    return root.segment, array.ctypes.data - root.address
 
 
 def array_at(
-    segment: "AnySegment",
+    arrived: "Owned | AnySegment",
     offset: int,
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     kind: DTypeLike,
     writeable: bool,
 ) -> NDArray[Any]:
-    """Return the array at this place, over the mapping that this process already has of the segment if it has one."""
-    root = _roots.get(segment.key)
-    if root is None:
-        root = _root(segment)
+    """Return the array at this place of the segment that arrived, over the mapping that this process has of it.
+
+    The mapping is kept a while: what is sent again and again is mapped once, although each array is dropped.
+    """
+    if isinstance(arrived, Owned):
+        status = os.fstat(arrived.fileno())
+        root = _roots.get((status.st_dev, status.st_ino))
+        if root is None:
+            segment = Segment(arrived)
+            root = _root(segment, _kept(segment) if segment.size <= KEPT_BYTES else segment.map)
+    else:
+        root = _roots.get(arrived.key)
+        if root is None:
+            root = _root(arrived, arrived.map)
     array: NDArray[Any] = np.ndarray(shape, kind, root, offset, strides)
     if not writeable:
         array.flags.writeable = False
     return array
+
+
+def _kept(segment: Segment) -> mmap.mmap:
+    map_ = kept_mapping(segment.key, segment.size, segment.fd)
+    look_after()
+    return map_
 
 
 def leased_bytes(lease: Owned) -> memoryview:
@@ -211,7 +233,7 @@ class _Arena:
         with self._lock:
             root = self._current()
             if root is None or self._used + size > ARENA_BYTES:
-                root, self._used = _root(new_segment(ARENA_BYTES, "arrays")), 0
+                root, self._used = _new_root(ARENA_BYTES, "arrays"), 0
                 self._current = ref(root)
             offset = self._used
             self._used += -(-size // _ALIGNMENT) * _ALIGNMENT
@@ -233,13 +255,18 @@ when_changed.append(_arena.leave)
 
 
 def _room(size: int) -> tuple[_Root, int]:
-    return _arena.room(size) if size <= SMALL_BYTES else (_root(new_segment(size)), 0)
+    return _arena.room(size) if size <= SMALL_BYTES else (_new_root(size, "array"), 0)
 
 
-def _root(segment: "AnySegment") -> _Root:
-    root = np.ndarray.__new__(_Root, (segment.size,), np.uint8, segment.map)
+def _new_root(size: int, purpose: str) -> _Root:
+    segment = new_segment(size, purpose)
+    return _root(segment, segment.map)
+
+
+def _root(segment: "AnySegment", mapped: mmap.mmap) -> _Root:
+    root = np.ndarray.__new__(_Root, (segment.size,), np.uint8, mapped)
     root.segment, root.lease = segment, None
-    root.address = root.__array_interface__["data"][0]
+    root.address = root.ctypes.data
     return _roots.put(segment.key, root)
 
 

@@ -18,13 +18,14 @@ _thread: threading.Thread | None = None
 
 
 def look_after() -> None:
-    """See to it that what is kept now does not stay for ever."""
+    """See to it that what was kept just now does not stay for ever."""
     global _thread
-    if _thread is None and (recycler.is_used() or mappings.is_used()):
+    if _thread is None:
         with _lock:
             if _thread is None:
-                _thread = threading.Thread(target=_clean, name="nbmp-janitor", daemon=True)
-                _thread.start()
+                thread = threading.Thread(target=_clean, name="nbmp-janitor", daemon=True)
+                thread.start()
+                _thread = thread
 
 
 def trim() -> None:
@@ -48,7 +49,7 @@ def _clean() -> None:
         left = recycler.trim(IDLE_SECONDS) + mappings.trim(IDLE_SECONDS)
         if not left:
             with _lock:
-                if not recycler.segments() and not mappings.kept_bytes():
+                if not mappings.is_used() and not recycler.is_used():
                     _thread = None
                     return
 

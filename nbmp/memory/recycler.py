@@ -78,7 +78,8 @@ class Recycler:
 
     def is_used(self) -> bool:
         """Return whether anything is on the shelf."""
-        return bool(self._shelves)
+        with self._lock:
+            return any(self._shelves.values())
 
     def segments(self) -> list[Segment]:
         """Return all that are on the shelf."""

@@ -32,12 +32,13 @@ UNCHECKED_BYTES = 16 << 20
 class Segment:
     """A segment that this process holds, by a descriptor that is closed with it."""
 
-    __slots__ = ("__weakref__", "control", "is_fresh", "key", "size")
+    __slots__ = ("__weakref__", "control", "fd", "is_fresh", "key", "size")
 
     def __init__(self, control: Owned) -> None:
         """Take over the descriptor of a memory file."""
         self.control = control
-        status = os.fstat(control.fileno())
+        self.fd = control.fileno()
+        status = os.fstat(self.fd)
         self.key: Key = (status.st_dev, status.st_ino)
         self.size = status.st_size
         self.is_fresh = False
@@ -63,10 +64,6 @@ class Segment:
         segment = cls(control)
         segment.is_fresh = True
         return segment
-
-    @property
-    def fd(self) -> int:
-        return self.control.fileno()
 
     @property
     def map(self) -> mmap.mmap:

@@ -2,6 +2,7 @@
 
     shared array     by handle: (descriptor, offset, shape, strides, dtype, writeable); the same memory arrives
     private array    its bytes as an out-of-band buffer, without a copy here; a snapshot arrives, private again
+    small ones       their bytes in the pickle
     objects inside   (dtype object) pickled by NumPy
 
 A subclass travels as a plain array, its class and its attributes, of which those that are arrays travel as above: so a
@@ -16,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from nbmp.memory.arrays import place_of
+from nbmp.memory.arrays import array_at, place_of
 from nbmp.memory.subclasses import put_together, taken_apart
-from nbmp.pickling.arriving import arriving_array
+from nbmp.pickling.arriving import came_along
 
 Reduced = tuple[Any, ...]
 
+INSIDE = 4096
+"""Bytes up to which a private array lies in the pickle itself: that is less work than a place of its own."""
 _VOID = np.dtype("V").num
 _NUMBERS = 24
 """NumPy's own dtypes, which their `str` describes, have lower numbers than this."""
@@ -33,25 +36,57 @@ def reduce_array(array: np.ndarray[Any, Any]) -> Reduced:
     kind: Any = array.dtype
     if kind.hasobject:
         return array.__reduce_ex__(5)  # type: ignore[return-value]  # a tuple, for arrays
-    flags = array.flags
-    if kind.num < _NUMBERS and kind.num != _VOID and kind.metadata is None:
-        kind = kind.str  # a dtype itself takes ten times as long
+    kind = dtype_text(kind) or kind
     place = place_of(array)
     if place is not None:
         segment, offset = place
         luggage: Any = get_spawning_popen()
         index = luggage.index_of(segment.key, segment)
-        return arriving_array, (index, offset, array.shape, array.strides, kind, flags.writeable)
-    columns_first = flags.f_contiguous and not flags.c_contiguous
-    rows = array.T if columns_first else array
-    if not (columns_first or flags.c_contiguous):
-        rows = np.ascontiguousarray(array)
-        rows.flags.writeable = flags.writeable
-    raw: Any = rows.reshape(-1).view(np.uint8) if rows.nbytes else b"" if not flags.writeable else bytearray()
-    return private_array, (pickle.PickleBuffer(raw), array.shape, kind, columns_first)
+        return shared_array, (index, offset, array.shape, array.strides, kind, array.flags.writeable)
+    if array.nbytes <= INSIDE:
+        return private_array, (*_copy_of(array), array.shape, kind)
+    raw, columns_first = bytes_of(array)
+    return private_array, (pickle.PickleBuffer(raw), columns_first, array.shape, kind)
 
 
-def private_array(buffer: Any, shape: tuple[int, ...], kind: Any, columns_first: bool) -> Any:
+def _copy_of(array: np.ndarray[Any, Any]) -> tuple[bytes | bytearray, bool]:
+    flags = array.flags
+    columns_first = not flags.c_contiguous and flags.f_contiguous
+    raw = array.tobytes("F" if columns_first else "C")
+    return bytearray(raw) if flags.writeable else raw, columns_first
+
+
+def dtype_text(kind: Any) -> str | None:
+    """Return the dtype as text, which is pickled in a tenth of the time; None when text does not tell all of it."""
+    if kind.num >= _NUMBERS or kind.num == _VOID or kind.hasobject or kind.metadata is not None:
+        return None
+    text: str = kind.str
+    return text
+
+
+def bytes_of(array: np.ndarray[Any, Any]) -> tuple[memoryview, bool]:
+    """Return the bytes of an array as they lie, read-only if it is, and whether its columns come first.
+
+    They are copied only when they have gaps.
+    """
+    flags = array.flags
+    rows, columns_first = array, False
+    if not flags.c_contiguous:
+        columns_first = flags.f_contiguous
+        rows = array.T if columns_first else np.ascontiguousarray(array)
+    if rows.nbytes:
+        raw = rows.reshape(-1).view(np.uint8).data
+    else:
+        raw = memoryview(bytearray())
+    return raw if flags.writeable else raw.toreadonly(), columns_first
+
+
+def shared_array(index: int, *place: Any) -> Any:
+    """Return the shared array whose segment came along as number `index`."""
+    return array_at(came_along(index), *place)
+
+
+def private_array(buffer: Any, columns_first: bool, shape: tuple[int, ...], kind: Any) -> Any:
     """Return an array over the bytes that arrived; read-only where they are."""
     return np.ndarray(shape, kind, buffer, 0, None, "F" if columns_first else "C")
 

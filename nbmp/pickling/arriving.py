@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbmp.memory.descriptors import Owned
-from nbmp.pickling.parcel import unpack
+from nbmp.pickling.parcel import LONE_SMALL, WRAPPED, unpack, unwrap
 
 
 class _Arriving(threading.local):
@@ -27,6 +27,12 @@ def loads(content: bytes | memoryview, owned: list[Any]) -> Any:
 
     Shared arrays are the sender's memory; large private buffers are mapped, so nothing is copied here.
     """
+    if content[0] == WRAPPED:
+        content = unwrap(content, owned)
+    if content[0] >= LONE_SMALL:
+        from nbmp.pickling.lone import arrived
+
+        return arrived(memoryview(content), owned)
     pickled, buffers = unpack(content, owned)
     if not owned and not buffers:
         return pickle.loads(pickled)
@@ -37,13 +43,9 @@ def loads(content: bytes | memoryview, owned: list[Any]) -> Any:
         _arriving.owned = before
 
 
-def arriving_array(index: int, *place: Any) -> Any:
-    """Return the shared array whose segment came along as number `index`."""
-    from nbmp.memory.arrays import array_at
-    from nbmp.memory.segment import Segment
-
-    owned = _arriving.owned[index]
-    return array_at(Segment(owned) if type(owned) is Owned else owned, *place)
+def came_along(index: int) -> Any:
+    """Return what came along as number `index` with the parcel that this thread is reading."""
+    return _arriving.owned[index]
 
 
 class TravellingFd:
@@ -75,4 +77,4 @@ class OwnedFd:
 
 def arriving_fd(index: int) -> OwnedFd:
     """Return descriptor `index`."""
-    return OwnedFd(_arriving.owned[index])
+    return OwnedFd(came_along(index))

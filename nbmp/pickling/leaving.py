@@ -54,7 +54,7 @@ def dumps(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bo
     except Exception as error:
         path, culprit = find_culprit(obj, name, lambda part: _can_leave(part, to_main))
         raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from error
-    return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled)
+    return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled).settled()
 
 
 def dumps_alone(obj: Any, *, to_main: bool = False) -> bytes | None:

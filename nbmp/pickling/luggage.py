@@ -20,6 +20,7 @@ class Luggage:
     queues hand out their descriptors through it instead of a helper thread.
     """
 
+    __slots__ = ("_indices", "buffers", "owners")
     DupFd = TravellingFd
 
     def __init__(self) -> None:

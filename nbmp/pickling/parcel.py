@@ -1,6 +1,7 @@
 """A parcel: one pickled object, ready to be sent, with the descriptors that travel along.
 
-    content   bytes: a header, the sizes of the buffers, the pickle, and the buffers too while all of it is small
+    content   bytes: a header, the sizes of the buffers and the pickle
+    tail      the buffers, while all of it is small: they follow the content in the packet
     owners    of the descriptors: the segments of shared arrays, whatever else asked to travel, and last the payload
     payload   a segment with the large part: the buffers, and sizes and pickle too when they are large
 
@@ -13,6 +14,7 @@ maps it shared and has it for itself; nothing is used again there. What is seale
 Who frees what: the sender's descriptors end with the `Parcel`; a receiver owns what arrived.
 """
 
+import array
 import mmap
 import os
 import pickle
@@ -23,22 +25,27 @@ from typing import Any, Protocol
 from nbmp import platforms
 from nbmp.errors import OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import Owned
+from nbmp.memory.janitor import look_after
 from nbmp.memory.mappings import kept_mapping
 from nbmp.memory.recycler import recycler
 from nbmp.memory.room import is_scarce
 from nbmp.memory.segment import Segment
 from nbmp.memory.strategy import goes_by_name
 
-INLINE = 64 * 1024
+INLINE = 72 * 1024
 """Bytes up to which a message travels whole in its packet (measured: a segment wins above about 100 kB)."""
 
 _ALIGNMENT = 64
-_PLAIN, _INLINE, _SEALED, _RECYCLED, _NAMED, _WRAPPED = range(6)
+_PLAIN, _INLINE, _SEALED, _RECYCLED, _NAMED, WRAPPED = range(6)
+LONE_SMALL, LONE_LARGE, LONE_SHARED = range(6, 9)
+"""The content is not a pickle: see `nbmp.pickling.lone`."""
 _HEADER = struct.Struct("<BxxxIIQ")  # kind, number of buffers, length of the pickle, where sizes and pickle lie outside
+_IN_RECYCLED = (_RECYCLED, LONE_LARGE)
 _WRAPPING = struct.Struct("<BQ")  # kind, length of the content, all of which is in the payload
 _HERE = (1 << 64) - 1
 """In place of that offset: sizes and pickle follow in the content."""
 _PLAIN_BYTE = bytes([_PLAIN])
+_HEADER_SIZE = _HEADER.size
 
 
 class FdOwner(Protocol):
@@ -51,14 +58,11 @@ class FdOwner(Protocol):
 class Held:
     """A descriptor that travels: a lease, a duplicate of somebody's descriptor."""
 
-    __slots__ = ("owned",)
+    __slots__ = ("fd", "owned")
 
     def __init__(self, owned: Owned) -> None:
         self.owned = owned
-
-    @property
-    def fd(self) -> int:
-        return self.owned.fileno()
+        self.fd = owned.fileno()
 
 
 class Lent:
@@ -90,47 +94,54 @@ class Lent:
 class Parcel:
     """A pickled object on its way. Keeps what it refers to alive."""
 
-    __slots__ = ("content", "owners")
+    __slots__ = ("content", "owners", "tail")
 
-    def __init__(self, content: bytes, owners: Sequence[FdOwner]) -> None:
+    def __init__(self, content: bytes, owners: Sequence[FdOwner], tail: Sequence[memoryview] = ()) -> None:
         self.content = content
         self.owners = owners
+        self.tail = tail
+
+    def settled(self) -> "Parcel":
+        """Return this parcel with a copy of what still is the sender's memory, which may change from now on."""
+        if self.tail:
+            self.content, self.tail = b"".join((self.content, *self.tail)), ()
+        return self
 
     def put_away(self) -> None:
-        """It has to wait before it is sent: give up descriptors that it can do without, if they are scarce."""
-        if self.content[0] == _RECYCLED:
+        """It has to wait: settle it, and give up descriptors that it can do without, if they are scarce."""
+        self.settled()
+        if self.content[0] in _IN_RECYCLED:
             payload = self.owners[-1]
             if isinstance(payload, Lent):
                 payload.put_away()
 
     def outside(self) -> "Parcel":
         """Return the same parcel with all its bytes in a payload: for a channel with room for small packets only."""
-        size = len(self.content)
-        return Parcel(_WRAPPING.pack(_WRAPPED, size), [*self.owners, _recycled(size, [(0, memoryview(self.content))])])
+        content = self.settled().content
+        payload = recycled_payload(len(content), [(0, memoryview(content))])
+        return Parcel(_WRAPPING.pack(WRAPPED, len(content)), [*self.owners, payload])
 
     def carrying(self, owner: FdOwner) -> "Parcel":
         """Return this parcel with one descriptor more, which the receiver closes when it has read the parcel."""
         last = len(self.owners) - (self.content[0] >= _SEALED)
-        return Parcel(self.content, [*self.owners[:last], owner, *self.owners[last:]])
-
-    @property
-    def fds(self) -> list[int]:
-        """The descriptors that travel along, in order, the payload's last."""
-        return [owner.fd for owner in self.owners]
+        return Parcel(self.content, [*self.owners[:last], owner, *self.owners[last:]], self.tail)
 
 
 def pack(
     pickled: Sequence[bytes], buffers: Sequence[pickle.PickleBuffer], owners: Sequence[FdOwner], *, recycled: bool
 ) -> Parcel:
-    """Return a parcel of a pickle, given in pieces, and its out-of-band buffers: all are copied here, once."""
+    """Return a parcel of a pickle, given in pieces, and its out-of-band buffers.
+
+    What is large is copied here, once. Small buffers are the tail, not copied yet.
+    """
     length = sum(map(len, pickled))
     if not buffers and length < INLINE:
         return Parcel(b"".join((_PLAIN_BYTE, *pickled)), owners)
     views = [buffer.raw() for buffer in buffers]
-    meta = struct.pack(f"<{len(views)}q", *[~view.nbytes if view.readonly else view.nbytes for view in views])
+    meta = array.array("q", [~view.nbytes if view.readonly else view.nbytes for view in views]).tobytes()
     if len(meta) + length + sum([view.nbytes for view in views]) <= INLINE:
         header = _HEADER.pack(_INLINE, len(views), length, _HERE)
-        return Parcel(b"".join((header, meta, *pickled, *views)), owners)
+        return Parcel(b"".join((header, meta, *pickled)), owners, views)
     writes, end = [], 0
     for view in views:
         writes.append((end, view))
@@ -148,7 +159,7 @@ def pack(
     if named:
         payload = _named(end, writes, "message" if recycled else "arguments")
     else:
-        payload = _recycled(end, writes) if recycled else _sealed(end, writes)
+        payload = recycled_payload(end, writes) if recycled else _sealed(end, writes)
     return Parcel(content, [*owners, payload])
 
 
@@ -176,34 +187,46 @@ def needs(kind: int, count: int) -> int:
 
     An array's segment is mapped, which takes another, and one more for a moment; a payload alone can do without.
     """
-    return 1 if kind == _RECYCLED and count == 1 else 2 * count + 1
+    return 1 if count == 1 and kind in _IN_RECYCLED else 2 * count + 1
+
+
+def unwrap(content: bytes | memoryview, owned: list[Owned]) -> bytes:
+    """Return the content of a parcel that was put `outside`."""
+    return bytes(_map_leased(owned.pop())[: _WRAPPING.unpack(content)[1]])
 
 
 def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
-    """Return the pickle and its buffers; a payload is taken off the end of `owned`."""
+    """Return the pickle and its buffers; a payload is taken off the end of `owned`.
+
+    Buffers do not refer to `content`; the pickle does.
+    """
+    if content[0] == WRAPPED:
+        content = unwrap(content, owned)
     kind = content[0]
+    here = memoryview(content)
     if kind == _PLAIN:
-        return memoryview(content)[1:], []
-    if kind == _WRAPPED:
-        return unpack(bytes(_map_leased(owned.pop())[: _WRAPPING.unpack(content)[1]]), owned)
+        return here[1:], []
     _, count, length, outside = _HEADER.unpack_from(content)
-    here = memoryview(content)[_HEADER.size :]
+    start = _HEADER_SIZE + 8 * count
     if kind == _INLINE:
-        whole, start = memoryview(bytearray(here[8 * count + length :])), 0
+        whole, aligned = memoryview(bytearray(here[start + length :])), 1
     else:
-        payload = owned.pop()
-        whole, start = _MAPS[kind](payload), 0
-    meta = here if outside == _HERE else whole[outside:]
-    aligned = 1 if kind == _INLINE else _ALIGNMENT
-    buffers = []
-    for size in struct.unpack_from(f"<{count}q", meta):
-        view = whole[start : start + (size if size >= 0 else ~size)]
+        whole, aligned = _MAPS[kind](owned.pop()), _ALIGNMENT
+    if outside == _HERE:
+        sizes, pickled = here[_HEADER_SIZE:start], here[start : start + length]
+    else:
+        sizes, pickled = whole[outside:][: 8 * count], whole[outside + 8 * count :][:length]
+    buffers, place = [], 0
+    for size in sizes.cast("q"):
+        end = place + (size if size >= 0 else ~size)
+        view = whole[place:end]
         buffers.append(view if size >= 0 else view.toreadonly())
-        start += -(-view.nbytes // aligned) * aligned
-    return meta[8 * count : 8 * count + length], buffers
+        place = -(-end // aligned) * aligned
+    return pickled, buffers
 
 
-def _recycled(size: int, writes: Sequence[tuple[int, memoryview]]) -> Lent:
+def recycled_payload(size: int, writes: Sequence[tuple[int, memoryview]]) -> Lent:
+    """Return a payload of these buffers at these offsets, which is used again when its receiver has dropped it."""
     try:
         return Lent(_filled(size, writes))
     except OpenFilesError:
@@ -224,6 +247,7 @@ def _filled(size: int, writes: Sequence[tuple[int, memoryview]]) -> Owned:
             _write(segment.fd, writes)
     lease = segment.lend()
     recycler.put_back(segment)
+    look_after()
     return lease
 
 

@@ -7,6 +7,7 @@ that it cannot pickle, goes by value instead; so the difference is not to be see
 import copyreg
 import pickle
 import sys
+from collections.abc import Callable
 from multiprocessing import context as mp_context
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -16,21 +17,48 @@ from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.parcel import Parcel, Pieces, pack
 
 _MAIN = b"__main__"
+_SIMPLE = frozenset({int, float, complex, bool, str, type(None)})
 _taught: dict[Any, Any] = {}
 _taught_from = (-1, -1, False)
+_array: type | None = None
+_lone: Callable[[Any], Parcel | None]
+"""`numpy.ndarray` and how to send one by itself, once NumPy is there."""
 
 
-def snapshot(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bool = True) -> Parcel:
-    """Return `obj` as it is now, as a parcel for one receiver. Errors and `to_main` as for `leaving.dumps`."""
+Fields = Callable[..., tuple[Any, ...]]
+
+
+def snapshot(
+    obj: Any, *, name: str = "object", fields: Fields | None = None, to_main: bool = False, recycled: bool = True
+) -> Parcel:
+    """Return `obj` as it is now, as a parcel for one receiver. Errors and `to_main` as for `leaving.dumps`.
+
+    `fields` is a named tuple's class: how an error names the parts of `obj`, which is a tuple. It does not travel.
+    """
+    return to_send(obj, name=name, fields=fields, to_main=to_main, recycled=recycled).settled()
+
+
+def to_send(
+    obj: Any, *, name: str = "object", fields: Fields | None = None, to_main: bool = False, recycled: bool = True
+) -> Parcel:
+    """As `snapshot`, but small arrays are not copied yet: send it, or settle it, before the caller can change them."""
+    kind = type(obj)
+    if kind in _SIMPLE:
+        return pack((pickle.dumps(obj, 5),), (), (), recycled=recycled)
+    table = _table()
+    if recycled and kind is _array:
+        parcel = _lone(obj)
+        if parcel is not None:
+            return parcel
     pickled, luggage = Pieces(), Luggage()
     pickler = pickle.Pickler(pickled, 5, buffer_callback=luggage.take_buffer)
-    pickler.dispatch_table = _table()
+    pickler.dispatch_table = table
     before = mp_context.get_spawning_popen()
     mp_context.set_spawning_popen(luggage)  # type: ignore[arg-type]  # it wants two names that `Luggage` has
     try:
         pickler.dump(obj)
     except Exception:
-        return dumps(obj, name=name, to_main=to_main, recycled=recycled)
+        return dumps(fields(*obj) if fields else obj, name=name, to_main=to_main, recycled=recycled)
     finally:
         mp_context.set_spawning_popen(before)
     if pickled.mention(_MAIN):
@@ -40,15 +68,17 @@ def snapshot(obj: Any, *, name: str = "object", to_main: bool = False, recycled:
 
 def _table() -> dict[Any, Any]:
     """Return what the pickler is taught: the standard library's reducers, and arrays."""
-    global _taught, _taught_from
+    global _taught, _taught_from, _array, _lone
     forking = ForkingPickler._extra_reducers  # type: ignore[attr-defined]  # no public way to what it was taught
     now = (len(forking), len(copyreg.dispatch_table), "numpy" in sys.modules)
     if now != _taught_from:
         _taught = {**copyreg.dispatch_table, **forking}
         if "numpy" in sys.modules:
             from nbmp.pickling.arrays import ReducerTable, reduce_array
+            from nbmp.pickling.lone import parcel_of
 
+            _array, _lone = sys.modules["numpy"].ndarray, parcel_of
             _taught = ReducerTable(_taught)
-            _taught[sys.modules["numpy"].ndarray] = reduce_array
+            _taught[_array] = reduce_array
         _taught_from = now
     return _taught

@@ -31,6 +31,8 @@ class _Waited:
         """Counted by the thread that submits."""
         self._finished = 0
         """Counted by the pool's thread."""
+        self._enough = -1
+        """Whoever submits tasks may be waiting until so few are unfinished."""
 
     @property
     def _unfinished(self) -> int:
@@ -46,6 +48,7 @@ class _Waited:
     def wait_for_room(self, most: int) -> bool:
         """Once `most` tasks are unfinished, wait until half of them are done; return whether more are wanted."""
         if self._unfinished >= most:
+            self._enough = most // 2
             self._changed.wait_for(lambda: self._over or self._unfinished <= most // 2)
         return not self._over
 
@@ -179,7 +182,8 @@ class MapResult(AsyncResult):
         self._look()
 
     def _look(self) -> None:
-        self._changed.ring()
+        if self._unfinished <= self._enough:
+            self._changed.ring()
         if self._over or not self._complete or self._unfinished:
             return
         value = [item for index in sorted(self._parts) for item in self._parts[index]]

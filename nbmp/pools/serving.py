@@ -11,7 +11,6 @@ from nbmp.channels import Channel, Message
 from nbmp.errors import SharedMemoryError
 from nbmp.launching import stdio
 from nbmp.launching.channel import plain
-from nbmp.memory.janitor import look_after
 from nbmp.pickling.parcel import Parcel
 from nbmp.pickling.quick import snapshot
 from nbmp.pools import messages
@@ -67,19 +66,18 @@ def _do(message: Message, functions: "_Functions", tasks: Channel) -> None:
         tasks.send(parcel, RETURNED)
     except SharedMemoryError as error:
         _report(tasks, RAISED, error, "sending its result")
-    look_after()
 
 
 def _work(message: Message, functions: "_Functions") -> Callable[[], Any]:
     kind = message.kind % KINDS
     if kind == CALL:
-        call: messages.Call = message.read()
-        return lambda: call.function(*call.args, **call.kwds)
-    chunk: messages.Chunk = message.read()
-    function = functions.get(chunk.function)
+        called, args, kwds = message.read()
+        return lambda: called(*args, **kwds)
+    number, items = message.read()
+    function = functions.get(number)
     if kind == STARMAP:
-        return lambda: [function(*item) for item in chunk.items]
-    return lambda: [function(item) for item in chunk.items]
+        return lambda: [function(*item) for item in items]
+    return lambda: [function(item) for item in items]
 
 
 def _result(value: Any) -> Parcel:

@@ -51,9 +51,9 @@ class Task:
 
 def call_task(job: Job, function: Callable[..., Any], args: tuple[Any, ...], kwds: dict[str, Any]) -> Task:
     """Return the task of one call, as function and arguments are now. CannotTravelError says what cannot be pickled."""
-    return Task(job, 0, CALL, snapshot(Call(function, args, kwds), name=""))
+    return Task(job, 0, CALL, snapshot((function, args, kwds), name="", fields=Call))
 
 
 def chunk_task(job: Job, index: int, kind: int, function: Function, items: list[Any]) -> Task:
     """Return the task of some items, as they are now. Errors as for `call_task`."""
-    return Task(job, index, kind, snapshot(Chunk(function.number, items), name=""), function)
+    return Task(job, index, kind, snapshot((function.number, items), name="", fields=Chunk), function)

@@ -25,8 +25,15 @@ LEAVE_SECONDS = 10.0
 """How long a worker that was told to leave may take for what it does at exit."""
 
 
+AHEAD = 2
+"""Tasks that a worker may have: one runs, one waits."""
+QUICK_AHEAD = 12
+"""The same while its tasks take next to no time; less than `NUMBERS`."""
+QUICK_SECONDS = 0.001
+
+
 class Worker:
-    """A worker process and the tasks it has: at most one that runs and one that waits for it."""
+    """A worker process and the tasks it has: one that runs and one that waits for it, more when they are quick."""
 
     def __init__(self, recipe: Recipe, slot: int, serial: int, on_end: Callable[["Worker"], None]) -> None:
         self.slot = slot
@@ -37,6 +44,9 @@ class Worker:
         self.given = 0
         self.tasks: deque[Task] = deque()
         """In the order in which they were given: the first one runs, or is about to."""
+        self.ahead = AHEAD
+        """Tasks that it may have."""
+        self._told_at = 0.0
         self._sent = 0
         self._function: Function | None = None
         self._end_by: float | None = None
@@ -79,6 +89,14 @@ class Worker:
         self.tasks.append(task)
         self.given += 1
         return True
+
+    def told(self, now: float) -> Task:
+        """Return the task whose outcome has come: the first."""
+        task = self.tasks.popleft()
+        quick = now - max(self._told_at, task.given_at) < QUICK_SECONDS
+        self.ahead = min(2 * self.ahead, QUICK_AHEAD) if quick else AHEAD
+        self._told_at = now
+        return task
 
     def take_back(self) -> Task | None:
         """Take back the first task that the worker has not taken; None when there is none."""

@@ -36,15 +36,12 @@ from nbmp.launching.frontends import Frontend
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
 from nbmp.launching.stacks import Stacks
-from nbmp.memory.janitor import look_after
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
 from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Job, Task
-from nbmp.pools.worker import TERM_SECONDS, Worker
+from nbmp.pools.worker import AHEAD, TERM_SECONDS, Worker
 
-AHEAD = 2
-"""Tasks that a worker may have: one runs, one waits."""
 PATIENCE = 0.02
 """Seconds after which a task that was given ahead goes to any other worker with room."""
 LOOK_SECONDS = 0.1
@@ -91,6 +88,7 @@ class Workers:
         self._workers: list[Worker] = []
         self._feeds = 0
         self._requests: deque[Callable[[], None]] = deque()
+        self._asleep = False
         with making() as register:
             self._wake_up = Descriptor(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
             register(self._wake_up)
@@ -160,7 +158,6 @@ class Workers:
     def submit(self, task: Task) -> None:
         """Have a task done; its job is told."""
         self._request(lambda: self._take_in(task))
-        look_after()
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> None:
         """Have a method of a job called, by the pool's thread."""
@@ -195,9 +192,10 @@ class Workers:
     def _request(self, request: Callable[[], None]) -> None:
         self.assert_own()
         self._requests.append(request)
-        with contextlib.suppress(OSError, BlockingIOError):
-            if not self.finished.is_set():
-                os.eventfd_write(self._wake_up.fileno(), 1)
+        if self._asleep:
+            with contextlib.suppress(OSError):
+                if not self.finished.is_set():
+                    os.eventfd_write(self._wake_up.fileno(), 1)
         if self.finished.is_set():
             self._do_requests()
 
@@ -211,7 +209,10 @@ class Workers:
     def _run(self) -> None:
         try:
             while not self._is_over():
-                for key, _ in self._selector.select(self._pause()):
+                self._asleep = True  # whoever asks for something from now on wakes the thread
+                events = self._selector.select(0 if self._requests else self._pause())
+                self._asleep = False
+                for key, _ in events:
                     key.data()
                 self._do_requests()
                 now = time.monotonic()
@@ -266,12 +267,18 @@ class Workers:
     # giving out
 
     def _give_out(self, now: float) -> None:
+        ready = [worker for worker in self._workers if worker.ready and not worker.leaving]
         for room in range(1, AHEAD + 1):
-            for worker in self._workers:
-                if worker.ready and not worker.leaving and len(worker.tasks) < room:
+            for worker in ready:
+                if len(worker.tasks) < room:
                     self._give_one(worker, now)
+        for worker in ready:
+            while self._waiting and AHEAD <= len(worker.tasks) < worker.ahead and not worker.leaving:
+                if not self._give_one(worker, now):
+                    break
 
-    def _give_one(self, worker: Worker, now: float) -> None:
+    def _give_one(self, worker: Worker, now: float) -> bool:
+        """Give a worker a task; False when there is none or no room."""
         self._take_back_for(worker, now)
         while self._waiting:
             task = self._waiting.popleft()
@@ -279,10 +286,11 @@ class Workers:
                 continue
             if not worker.give(task):
                 self._waiting.appendleft(task)
-                return
+                return False
             if self._tasks_per_worker is not None and worker.given >= self._tasks_per_worker:
                 worker.leave()
-            return
+            return True
+        return False
 
     def _take_back_for(self, worker: Worker, now: float) -> None:
         """Put a task that waits behind another one back in front, if `worker` would begin it sooner."""
@@ -333,11 +341,11 @@ class Workers:
 
     def _take_outcome(self, worker: Worker, message: Message) -> None:
         if not worker.tasks:  # it was given up meanwhile
-            message.bytes()
             return
-        task = worker.tasks.popleft()
+        now = time.monotonic()
+        task = worker.told(now)
         if not worker.leaving:  # the next one before the user's code (unpickling, callbacks) is run here
-            self._give_out(time.monotonic())
+            self._give_out(now)
         try:
             outcome = message.read()
         except BaseException as error:

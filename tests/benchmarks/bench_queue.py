@@ -1,14 +1,11 @@
-"""A queue's round trip, from `put` until the other process has answered, against multiprocessing.Queue in one run.
+"""A queue's round trip, from `put` until the other process has answered, against torch and the standard library.
 
-The array is private and made before; in the steady state each message takes the segment of one that was dropped.
-Medians over interleaved rounds.
+A private array is made just before, outside the time; in the steady state each message takes the segment of one that
+was dropped. One run, interleaved rounds, medians.
 """
 
-import multiprocessing
-import statistics
 import sys
-import time
-from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,76 +13,87 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-import nbmp
+from tests.benchmarks import sides
+from tests.benchmarks.table import heading, interleaved, microseconds, row, seconds
 
-ROUNDS = 4
-
-
-def answer(requests: Any, answers: Any) -> None:
-    """Answer each object with 1, until None comes."""
-    while requests.get() is not None:
-        answers.put(1)
-
-
-def answer_in_rank(_: int, requests: Any, answers: Any) -> None:
-    """The same, as a rank."""
-    answer(requests, answers)
+ROUNDS = 5
+KB, MB, GB = 1 << 10, 1 << 20, 1 << 30
+SMALL_SIZES = (KB, 16 * KB, 64 * KB)
+LARGE_SIZES = (MB, 16 * MB, 256 * MB)
+SHARED_SIZES = (KB, MB, 64 * MB, GB)
+FASTER = 6
+"""Than torch, for large private arrays."""
+OF_A_COPY = 0.7
+"""Of the speed of a copy from warm memory into warm memory."""
 
 
-def round_trip(requests: Any, answers: Any, obj: Any, count: int) -> float:
-    """Return the median time of one, in microseconds."""
+def named(size: int) -> str:
+    unit, name = next((unit, name) for unit, name in ((GB, "GB"), (MB, "MB"), (KB, "kB")) if size >= unit)
+    return f"{size // unit} {name}"
+
+
+def small_objects(ours: sides.Side, standard: sides.Side) -> None:
+    heading("small objects, round trip against multiprocessing.Queue")
+    cases = (("an int", 5, 0.8), ("a short dict", {"step": 1, "loss": 0.25, "name": "run"}, 0.8))
+    arrays = [(f"private array of {named(size)}", sides.ones(size), 1.0) for size in SMALL_SIZES]
+    for name, obj, target in (*cases, *arrays):
+        mine, other = interleaved(
+            [partial(side.round_trip, partial(same, obj), 200) for side in (ours, standard)], ROUNDS
+        )
+        row(name, microseconds([("nbmp", mine), ("standard", other)]), mine / other, target, at_most=True)
+
+
+def large_private(ours: sides.Side, torch: sides.Side | None) -> None:
+    heading("private arrays, round trip against torch's queue and a warm np.copyto")
+    for size in LARGE_SIZES:
+        count = max(3, min(100, 32 * MB // size))
+        measures = [
+            partial(ours.round_trip, partial(ours.private, size), count),
+            partial(median_copy, ours.private(size), ours.private(size), count),
+        ]
+        if torch is not None:
+            measures.append(partial(torch.round_trip, partial(torch.private, size), count))
+        mine, copy, *rest = interleaved(measures, ROUNDS)
+        for other in rest:
+            row(f"{named(size)}, against torch", microseconds([("nbmp", mine), ("torch", other)]), other / mine, FASTER)
+        if size > MB:
+            row(f"{named(size)}, of a copy", microseconds([("nbmp", mine), ("copy", copy)]), copy / mine, OF_A_COPY)
+
+
+def same(obj: Any) -> Any:
+    return obj
+
+
+def median_copy(target: Any, source: Any, count: int) -> float:
+    return float(np.median([seconds(np.copyto, target, source) for _ in range(count)]))
+
+
+def shared(ours: sides.Side, torch: sides.Side | None) -> None:
+    heading("arrays that are shared already, round trip against a shared tensor")
     times = []
-    for _ in range(count):
-        begun = time.perf_counter()
-        requests.put(obj)
-        answers.get()
-        times.append(time.perf_counter() - begun)
-    return statistics.median(times) * 1e6
-
-
-def cases() -> Iterator[tuple[str, Any, int]]:
-    yield "an int", 5, 400
-    yield "a short dict", {"step": 1, "loss": 0.25, "name": "run"}, 400
-    for size in (1 << 10, 64 << 10, 1 << 20, 16 << 20, 256 << 20):
-        name = f"{size >> 20} MB" if size >= 1 << 20 else f"{size >> 10} kB"
-        yield name, np.ones(size, "u1"), max(4, min(200, (64 << 20) // size))
-
-
-def peer(module: Any) -> tuple[Any, Any, Callable[[], None]]:
-    """Return two queues of a module like multiprocessing, answered by a forked process, and how to end it."""
-    context = module.get_context("fork")
-    requests, answers = context.Queue(), context.Queue()
-    process = context.Process(target=answer, args=(requests, answers))
-    process.start()
-    return requests, answers, lambda: (requests.put(None), process.join())[1]
+    for size in SHARED_SIZES:
+        pairs = [(side, side.shared(size)) for side in (ours, torch) if side is not None]
+        measures = [partial(side.round_trip, partial(same, obj), 100) for side, obj in pairs]
+        mine, *rest = interleaved(measures, ROUNDS)
+        times.append(mine)
+        for other in rest:
+            figures = microseconds([("nbmp", mine), ("torch", other)])
+            row(f"shared array of {named(size)}", figures, mine / other, 1 / 3, at_most=True)
+    figures = microseconds([("fastest", min(times)), ("slowest", max(times))])
+    row("flat from 1 kB to 1 GB", figures, max(times) / min(times), 1.5, at_most=True)
 
 
 def main() -> None:
-    requests, answers = nbmp.Queue(), nbmp.Queue()
-    ours = nbmp.start_processes(answer_in_rank, (requests, answers), join=False, start_method="fork")
-    theirs, their_answers, end = peer(multiprocessing)
-    print(f"round trip in microseconds, Python {sys.version.split()[0]}, NumPy {np.__version__}")
-    for name, obj, count in cases():
-        pairs = [
-            (round_trip(requests, answers, obj, count), round_trip(theirs, their_answers, obj, max(3, count // 4)))
-            for _ in range(ROUNDS)
-        ]
-        mine, other = (statistics.median(column) for column in zip(*pairs, strict=True))
-        print(f"  {name:14s} nbmp {mine:10.0f}   multiprocessing {other:10.0f}   ratio {mine / other:5.2f}")
-    for size in (1 << 10, 1 << 20, 64 << 20):
-        shared = nbmp.zeros(size, "u1")
-        print(f"  shared, {size >> 10:6d} kB  nbmp {round_trip(requests, answers, shared, 200):10.0f}")
-    source, target = np.ones(256 << 20, "u1"), np.ones(256 << 20, "u1")
-    copies = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        np.copyto(target, source)
-        copies.append(time.perf_counter() - begun)
-    print(f"  a warm np.copyto of 256 MB: {statistics.median(copies) * 1e6:10.0f}")
-    requests.put(None)
-    end()
-    assert ours is not None
-    ours.join()
+    # forked before torch has threads
+    ours, standard = sides.ours(), sides.standard()
+    torch = sides.torch()
+    small_objects(ours, standard)
+    if torch is None:
+        print(sides.TORCH_MISSING)
+    large_private(ours, torch)
+    shared(ours, torch)
+    for side in filter(None, (ours, standard, torch)):
+        side.end()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pytest
 import nbmp
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
+from nbmp.pickling.quick import to_send
+from tests.channels import functions
 from tests.memory.test_views import VIEWS
 from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import until
@@ -34,6 +37,63 @@ def test_a_message_uses_the_segment_of_one_that_was_dropped() -> None:
         q.put(np.full(500_000, i))
         assert (q.get(timeout=5) == i).all()
     assert recycler.made - made == 1
+
+
+def test_what_is_sent_again_and_again_is_mapped_once_although_it_is_dropped(method: str) -> None:
+    requests, answers = nbmp.Queue(), nbmp.Queue()
+    context = nbmp.start_processes(
+        functions.count_mappings, (requests, answers), join=False, daemon=True, start_method=method
+    )
+    shared, private = nbmp.zeros(50_000), np.zeros(50_000)
+    for _ in range(20):
+        requests.put(shared)
+        requests.put((1, shared))
+    for _ in range(20):
+        requests.put(private)
+        assert until(lambda: all(segment.is_free() for segment in recycler.segments()))
+    requests.put(None)
+    assert answers.get(timeout=20) == 2
+    assert context is not None
+    assert context.join(20)
+
+
+def test_receiver_gives_back_what_it_kept_by_itself(method: str) -> None:
+    requests, answers = nbmp.Queue(), nbmp.Queue()
+    context = nbmp.start_processes(functions.echo, (requests, answers), join=False, daemon=True, start_method=method)
+    assert context is not None
+    pid = context.processes[0].pid
+    requests.put("ready")
+    answers.get(timeout=20)
+    before = segments_mapped_by(pid)
+    requests.put(nbmp.zeros(50_000))
+    answers.get(timeout=20)
+    assert segments_mapped_by(pid) == before + 1
+    requests.put("something else, so that the array is dropped")
+    assert until(lambda: segments_mapped_by(pid) == before, 15)
+    requests.put(None)
+    assert context.join(20)
+
+
+def segments_mapped_by(pid: int | None) -> int:
+    return Path(f"/proc/{pid}/maps").read_text().count("-array ")
+
+
+def test_message_of_64_kb_takes_no_descriptor_and_a_larger_one_takes_one() -> None:
+    small, large = np.zeros(64 << 10, "u1"), np.zeros(1 << 20, "u1")
+    assert not any(to_send(obj).owners for obj in (small, (1, small), "x" * (64 << 10)))
+    assert all(len(to_send(obj).owners) == 1 for obj in (large, (1, [large, large]), "x" * (1 << 20)))
+    shared = nbmp.zeros((1000, 1000))
+    assert len(to_send([shared, shared[::2], shared.T]).owners) == 1
+
+
+def test_small_array_in_the_backlog_is_a_snapshot_of_the_moment_of_put() -> None:
+    q = nbmp.Queue()
+    array = np.zeros(30_000, "u1")
+    count = 1000  # more than a socket holds
+    for i in range(count):
+        array[:] = i % 250
+        q.put(array)
+    assert all((q.get(timeout=5) == i % 250).all() for i in range(count))
 
 
 def test_a_segment_is_not_used_again_while_any_view_of_it_lives() -> None:
