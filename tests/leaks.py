@@ -4,8 +4,9 @@
 or unlinked here. `leftovers` compares two looks and waits a while, since a process that was told to end and a
 thread that was told to stop take a moment.
 
-Other runs of the tests may use /dev/shm meanwhile. So a session's folder there counts when nobody belongs to it any
-more, and what is in a folder when it is that of this process' own session, which lives on purpose.
+Of the names in /dev/shm those count that are in the folder of this process' own session, which itself lives on purpose.
+Folders of sessions that are over are removed by their managers in their own time, and may be of another run of the
+tests: tests/memory/test_manager.py looks at its own. Any other name that begins with "nbmp" counts.
 
 A helper that lives on purpose (a fork server, a resource tracker, a manager) is no leak, in this process or in a kernel
 that a test keeps. It is known by its command line. What it has forked shows the same command line, but under
@@ -16,7 +17,6 @@ a helper are named by the functions in `HELPER_DESCRIPTORS`.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import gc
 import os
 import sys
@@ -99,7 +99,7 @@ class Holdings:
         return cls(
             children=_children(),
             descriptors=_descriptors(set().union(*(named() for named in HELPER_DESCRIPTORS))),
-            names={name: name for name in (*_dead_sessions(), *_names_of_own_session())},
+            names={name: name for name in (*_stray_names(), *_names_of_own_session())},
             threads={t.ident or 0: t.name for t in threading.enumerate() if t.name.startswith("nbmp")},
         )
 
@@ -135,22 +135,8 @@ def give_back_what_is_kept() -> None:
         session.sweep()
 
 
-def _dead_sessions() -> list[str]:
-    return [path.name for path in SHM.glob("nbmp-*") if not _is_locked(path)]
-
-
-def _is_locked(folder: Path) -> bool:
-    try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return not folder.exists()  # gone meanwhile; what is no folder is no session
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+def _stray_names() -> list[str]:
+    return [path.name for path in SHM.glob("nbmp*") if not path.is_dir()]
 
 
 def _names_of_own_session() -> list[str]:
