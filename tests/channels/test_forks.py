@@ -80,6 +80,8 @@ def test_forks_while_another_thread_is_in_put_and_get_are_whole_and_keep_nothing
             q.put(np.ones(50_000))
             q.get(timeout=20)
 
+    q.put(np.ones(50_000))  # once before: a fork in the middle of another thread's first import would hang in Python
+    q.get(timeout=20)
     threads = [threading.Thread(target=pass_to_and_fro) for _ in range(2)]
     for thread in threads:
         thread.start()

@@ -16,6 +16,7 @@ import nbmp
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
 from nbmp.pickling.quick import to_send
+from tests import scripts
 from tests.channels import functions
 from tests.memory.test_views import VIEWS
 from tests.strategies import ONLY_BY_DESCRIPTOR
@@ -207,3 +208,41 @@ def test_interrupts_anywhere_in_put_and_get_lose_no_descriptor(strategy: str) ->
     assert all(segment.is_free() for segment in recycler.segments())
     nbmp.trim()
     assert until(lambda: descriptors() <= before, 5), (descriptors(), before)
+
+
+INTERRUPTED_PUTS = """
+    import signal
+    import nbmp
+    q, put, armed = nbmp.Queue(), [], False
+    def interrupt(*_):
+        global armed
+        if armed:
+            armed = False
+            raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    def attempt(i):
+        global armed
+        armed = True
+        q.put((i, "x" * 5_000))
+        armed = False
+        put.append(i)
+    for i in range(4_000):
+        try:
+            attempt(i)
+        except KeyboardInterrupt:
+            pass
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    q.put(("last", ""))
+    got = []
+    while (number := q.get(timeout=20)[0]) != "last":
+        got.append(number)
+    assert got == sorted(set(got)), "out of order, or twice"
+    assert set(put) <= set(got), "lost"
+    assert len(put) > 500
+    print("good")
+"""
+
+
+def test_interrupts_in_put_lose_and_repeat_nothing_although_the_socket_is_full(tmp_path: Path) -> None:
+    assert scripts.output(tmp_path, INTERRUPTED_PUTS) == "good\n"
