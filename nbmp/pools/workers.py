@@ -10,17 +10,12 @@
 
 All state belongs to the thread, so there is no lock to be lost; other threads read a few flags. Every worker has
 channels of its own, so a worker that dies can block nobody.
-
-A second task is given ahead so that a worker need not wait for this process between two tasks. It must not wait behind
-a long one while others are free, or behind one that waits for it: so it is taken back, when another worker has nothing
-to do, or when it has waited for `PATIENCE` and another worker has room.
 """
 
 import contextlib
 import logging
 import os
 import selectors
-import sys
 import threading
 import time
 from collections import deque
@@ -37,13 +32,12 @@ from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
 from nbmp.launching.stacks import Stacks
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
+from nbmp.pools.giving import Waiting, told
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
 from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Job, Task
-from nbmp.pools.worker import AHEAD, TERM_SECONDS, Worker
+from nbmp.pools.worker import TERM_SECONDS, Worker
 
-PATIENCE = 0.02
-"""Seconds after which a task that was given ahead goes to any other worker with room."""
 LOOK_SECONDS = 0.1
 """How often is looked whether a worker that has to end has ended, or whether there is room again."""
 FAILED_STARTS = 2
@@ -80,12 +74,10 @@ class Workers:
         self.finished = threading.Event()
         self._recipe = recipe
         self._frontend = frontend
-        self._tasks_per_worker = tasks_per_worker
         self._terminated = False
         self._failed_starts = 0
-        self._submitted = 0
-        self._waiting: deque[Task] = deque()
         self._workers: list[Worker] = []
+        self._waiting = Waiting(self._workers, tasks_per_worker)
         self._feeds = 0
         self._requests: deque[Callable[[], None]] = deque()
         self._asleep = False
@@ -161,7 +153,7 @@ class Workers:
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> None:
         """Have a method of a job called, by the pool's thread."""
-        self._request(lambda: _tell(method, *arguments))
+        self._request(lambda: told(method, *arguments))
 
     def stop(self, job: Job, error: BaseException) -> None:
         """Fail all tasks of a job: those that wait are dropped, the workers of those that run are replaced."""
@@ -169,7 +161,7 @@ class Workers:
 
     def drop(self, job: Job) -> None:
         """Forget the tasks of a job that wait; those that run go on."""
-        self._request(lambda: self._drop(job))
+        self._request(lambda: self._waiting.drop(job))
 
     def renew(self) -> None:
         """Replace every worker, as soon as it has done what it has."""
@@ -218,7 +210,7 @@ class Workers:
                 now = time.monotonic()
                 for worker in self._workers:
                     worker.look(now)
-                self._give_out(now)
+                self._waiting.give_out(now)
                 self._let_go()
         except BaseException as error:
             _log.exception("a pool has failed")
@@ -258,57 +250,9 @@ class Workers:
 
     def _take_in(self, task: Task) -> None:
         if self.broken is not None or self._terminated or self.finished.is_set():
-            _tell(task.job.failed, task.index, self.broken or _terminated())
+            told(task.job.failed, task.index, self.broken or _terminated())
             return
-        self._submitted += 1
-        task.number = self._submitted
-        self._waiting.append(task)
-
-    # giving out
-
-    def _give_out(self, now: float) -> None:
-        ready = [worker for worker in self._workers if worker.ready and not worker.leaving]
-        for room in range(1, AHEAD + 1):
-            for worker in ready:
-                if len(worker.tasks) < room:
-                    self._give_one(worker, now)
-        for worker in ready:
-            while self._waiting and AHEAD <= len(worker.tasks) < worker.ahead and not worker.leaving:
-                if not self._give_one(worker, now):
-                    break
-
-    def _give_one(self, worker: Worker, now: float) -> bool:
-        """Give a worker a task; False when there is none or no room."""
-        self._take_back_for(worker, now)
-        while self._waiting:
-            task = self._waiting.popleft()
-            if task.sent_as < 0 and not _wanted(task):
-                continue
-            if not worker.give(task):
-                self._waiting.appendleft(task)
-                return False
-            if self._tasks_per_worker is not None and worker.given >= self._tasks_per_worker:
-                worker.leave()
-            return True
-        return False
-
-    def _take_back_for(self, worker: Worker, now: float) -> None:
-        """Put a task that waits behind another one back in front, if `worker` would begin it sooner."""
-        for other in self._workers:
-            if other is not worker and len(other.tasks) >= AHEAD and not other.leaving:
-                if worker.tasks and now - other.tasks[-1].given_at < PATIENCE:
-                    continue
-                if worker.tasks and not self._waiting:
-                    continue  # from behind one to behind another
-                task = other.take_back()
-                if task is not None:
-                    self._waiting.appendleft(task)
-                    return
-
-    def _put_all_back(self, worker: Worker) -> None:
-        while (task := worker.take_back()) is not None:
-            self._waiting.append(task)
-        self._waiting = deque(sorted(self._waiting, key=lambda task: task.number))
+        self._waiting.add(task)
 
     # workers
 
@@ -345,31 +289,31 @@ class Workers:
         now = time.monotonic()
         task = worker.told(now)
         if not worker.leaving:  # the next one before the user's code (unpickling, callbacks) is run here
-            self._give_out(now)
+            self._waiting.give_out(now)
         try:
             outcome = message.read()
         except BaseException as error:
             error.add_note("It was raised while a result of a pool's task was unpickled.")
-            _tell(task.job.failed, task.index, error if isinstance(error, Exception) else start_error(error))
+            told(task.job.failed, task.index, error if isinstance(error, Exception) else start_error(error))
             return
         if message.kind == RETURNED:
-            _tell(task.job.done, task.index, outcome)
+            told(task.job.done, task.index, outcome)
         elif message.kind == RAISED:
-            _tell(task.job.failed, task.index, task_error(outcome, worker.slot, worker.record.pid, self._frontend))
+            told(task.job.failed, task.index, task_error(outcome, worker.slot, worker.record.pid, self._frontend))
 
     def _ended(self, worker: Worker) -> None:
         if worker not in self._workers:
             return
         while self._listen(worker):
             pass
-        self._put_all_back(worker)
+        self._waiting.take_all_back(worker)
         self._workers.remove(worker)
         self._selector.unregister(worker.channel)
         begun = list(worker.tasks)
         worker.tasks.clear()
         worker.close()
         for task in begun:
-            _tell(task.job.failed, task.index, exit_error(worker.record, worker.slot))
+            told(task.job.failed, task.index, exit_error(worker.record, worker.slot))
         if not worker.ready and not worker.record.stopping:
             self._failed_starts += 1
             if self._failed_starts >= FAILED_STARTS and self.broken is None:
@@ -393,24 +337,21 @@ class Workers:
 
     def _renew(self) -> None:
         for worker in self._workers:
-            self._put_all_back(worker)
+            self._waiting.take_all_back(worker)
             worker.leave()
 
     # ends
 
-    def _drop(self, job: Job) -> None:
-        self._waiting = deque(task for task in self._waiting if task.job is not job)
-
     def _stop(self, job: Job, error: BaseException) -> None:
         for worker in self._workers:
-            self._put_all_back(worker)
+            self._waiting.take_all_back(worker)
             while self._listen(worker):
                 pass
             if worker.tasks and worker.tasks[0].job is job:
                 worker.stop()
         for task in [task for task in self._waiting if task.job is job]:
-            _tell(job.failed, task.index, error)
-        self._drop(job)
+            told(job.failed, task.index, error)
+        self._waiting.drop(job)
 
     def _terminate(self) -> None:
         self._terminated = True
@@ -428,7 +369,7 @@ class Workers:
             worker.tasks.clear()
             worker.stop()
         for task in lost:
-            _tell(task.job.failed, task.index, error)
+            told(task.job.failed, task.index, error)
 
     def _abandon(self) -> None:
         for worker in self._workers:
@@ -439,15 +380,3 @@ class Workers:
 
 def _terminated() -> RuntimeError:
     return RuntimeError("the pool was terminated before this task was done")
-
-
-def _wanted(task: Task) -> bool:
-    return bool(_tell(task.job.begin, task.index))
-
-
-def _tell(method: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a method of a job. Whatever it raises, the pool goes on."""
-    try:
-        return method(*arguments)
-    except BaseException:
-        sys.excepthook(*sys.exc_info())

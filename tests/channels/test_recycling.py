@@ -40,6 +40,7 @@ def test_a_message_uses_the_segment_of_one_that_was_dropped() -> None:
     assert recycler.made - made == 1
 
 
+@ONLY_BY_DESCRIPTOR
 def test_what_is_sent_again_and_again_is_mapped_once_although_it_is_dropped(method: str) -> None:
     requests, answers = nbmp.Queue(), nbmp.Queue()
     context = nbmp.start_processes(
@@ -58,6 +59,7 @@ def test_what_is_sent_again_and_again_is_mapped_once_although_it_is_dropped(meth
     assert context.join(20)
 
 
+@ONLY_BY_DESCRIPTOR
 def test_receiver_gives_back_what_it_kept_by_itself(method: str) -> None:
     requests, answers = nbmp.Queue(), nbmp.Queue()
     context = nbmp.start_processes(functions.echo, (requests, answers), join=False, daemon=True, start_method=method)
@@ -79,6 +81,7 @@ def segments_mapped_by(pid: int | None) -> int:
     return Path(f"/proc/{pid}/maps").read_text().count("-array ")
 
 
+@ONLY_BY_DESCRIPTOR
 def test_message_of_64_kb_takes_no_descriptor_and_a_larger_one_takes_one() -> None:
     small, large = np.zeros(64 << 10, "u1"), np.zeros(1 << 20, "u1")
     assert not any(to_send(obj).owners for obj in (small, (1, small), "x" * (64 << 10)))
