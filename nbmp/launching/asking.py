@@ -133,7 +133,7 @@ class _Question:
         while True:
             text = self._record.crash.text()
             if text.endswith(END_OF_STACKS):
-                self._take_all(text)
+                self._take_all(text.removesuffix(END_OF_STACKS))
                 return False
             main, now = self._look_at_main(), time.monotonic()
             if main is None:
@@ -155,10 +155,14 @@ class _Question:
             thread: platforms.thread_status(self._pid, thread) for thread in platforms.threads_of(self._pid)[:MOST]
         }
         yield from self._ask(self._pid)
+        if not self._told or self.why:
+            return
         main = before.get(self._pid)
         for thread, earlier in before.items():
+            if any(noted.native_id == thread for noted, _ in self._told):
+                continue
             now = platforms.thread_status(self._pid, thread)
-            if thread == self._pid or now is None or earlier is None or main is None:
+            if now is None or earlier is None or main is None:
                 continue
             if (now.state, now.switches) == ("S", earlier.switches):
                 yield from self._ask(thread)
@@ -177,6 +181,9 @@ class _Question:
         while looks < FEW or (is_main and time.monotonic() < begun + IN_C_SECONDS):
             yield
             text = self._record.crash.text()
+            if END_OF_STACKS in text:  # the main thread has come out of its C code meanwhile, and answers in full
+                self._take_all(text.partition(END_OF_STACKS)[0])
+                return
             status = platforms.thread_status(self._pid, thread)
             if status is None or status.state in "Tt":
                 return
@@ -190,7 +197,8 @@ class _Question:
             self.why = f"gives no stack: its code handles signal {STACK_SIGNAL} itself, or has closed nbmp's files"
 
     def _take_all(self, text: str) -> None:
-        """Take the answer of the Python handler."""
+        """Take the answer of the Python handler, instead of all others."""
+        self._told.clear()
         parts = _THREAD.split(text)[1:]
         told = list(zip(map(int, parts[::3]), parts[1::3], parts[2::3], strict=True))
         for thread, name, stack in sorted(told, key=lambda each: each[0] != self._pid):

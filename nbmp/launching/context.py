@@ -188,7 +188,8 @@ class ProcessContext:
         """Return where the ranks are at this moment: what prints as their Python stacks.
 
         Whatever they do is answered, C code that holds the interpreter's lock included; a rank that has ended, is
-        stopped or cannot answer says so. Callable from any thread, also while another one is in `join`.
+        stopped or cannot answer says so. Callable from any thread, also while another one is in `join`. The question is
+        a signal, so a function of a C library that waits may return early, as `sleep` of C does; Python's own go on.
 
         Parameters
         ----------
