@@ -247,12 +247,13 @@ def test(stack: str | None, version: str | None, if_present: bool, arguments: Se
 def side_by_side(arguments: Sequence[str]) -> list[str]:
     """Return how pytest spreads the test files over processes, unless told by `-n` or for one test.
 
-    One process more than cores: half of a test's time is waiting for processes to start and to end.
+    One process more than cores: half of a test's time is waiting for processes to start and to end. A test that hangs
+    fails by a signal: were its process ended, pytest-xdist would wait for the rest of its files.
     """
     if any(argument.startswith("-n") or "::" in argument for argument in arguments):
         return []
     processes = (os.cpu_count() or 1) + 1
-    return ["-n", str(processes), "--dist", "loadfile"]
+    return ["-n", str(processes), "--dist", "loadfile", "-o", "timeout_method=signal"]
 
 
 def lint() -> None:

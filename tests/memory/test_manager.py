@@ -119,8 +119,9 @@ def test_lock_of_a_stopped_one_is_not_waited_for(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(session, "LOCK_SECONDS", 0.05)
     q = nbmp.Queue()
     q.put(np.full(BIG, 5.0))
-    path = SHM / own_session().name / segments()[0]
-    locking = "import fcntl, time; fcntl.flock(0, fcntl.LOCK_EX); print(flush=True); time.sleep(100)"
+    (name,) = [name for name in segments() if "-message-" in name]
+    path = SHM / own_session().name / name
+    locking = "import fcntl, time; fcntl.flock(0, fcntl.LOCK_EX | fcntl.LOCK_NB); print(flush=True); time.sleep(100)"
     with (
         path.open("r+b") as file,
         subprocess.Popen([sys.executable, "-c", locking], stdin=file, stdout=subprocess.PIPE) as stopped,
