@@ -110,10 +110,14 @@ class Parcel:
     def put_away(self) -> None:
         """It has to wait: settle it, and give up descriptors that it can do without, if they are scarce."""
         self.settled()
-        if self.content[0] in _IN_RECYCLED:
-            payload = self.owners[-1]
-            if isinstance(payload, Lent):
-                payload.put_away()
+        payload: Any = self.owners[-1] if self.owners else None
+        if isinstance(payload, Lent):
+            payload.put_away()
+        elif self.content[0] == _NAMED and is_scarce(payload.fileno()):  # it will go without a name
+            stored = Lent(None, _read(payload.fileno()))
+            payload.unlink()
+            self.owners = [*self.owners[:-1], stored]
+            self.content = bytes([_RECYCLED]) + self.content[1:]
 
     def outside(self) -> "Parcel":
         """Return the same parcel with all its bytes in a payload: for a channel with room for small packets only."""

@@ -203,6 +203,9 @@ PRESSING = """
             launching.clear()
             outcomes.add("interrupted")
         thread.join()
+        until = time.monotonic() + 10
+        while living_ranks() and time.monotonic() < until:  # killed, and not gone yet on a busy machine
+            time.sleep(0.01)
         left += len(living_ranks())
     print(*outcomes, left)
 """

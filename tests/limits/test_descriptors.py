@@ -49,6 +49,8 @@ def test_a_thousand_received_arrays_of_100_kb_are_kept(limits: str) -> None:
 UNREAD = (
     PRELUDE
     + """
+    nbmp.set_sharing_strategy(sys.argv[2])
+    nbmp.zeros(100_000)  # joins a session, for good
     q, start = nbmp.Queue(), used()
     for i in range(400): q.put(np.full(25_000, i, "i4"))
     open("/dev/null").close()
@@ -62,9 +64,10 @@ UNREAD = (
 )
 
 
+@pytest.mark.parametrize("strategy", ["file_descriptor", "file_system"])
 @pytest.mark.parametrize("limits", LIMITS)
-def test_four_hundred_unread_arrays_wait_and_arrive_in_order(limits: str) -> None:
-    assert unprivileged.output(UNREAD, limits) == "True\n"
+def test_four_hundred_unread_arrays_wait_and_arrive_in_order(limits: str, strategy: str) -> None:
+    assert unprivileged.output(UNREAD, limits, strategy) == "True\n"
 
 
 TWO = (
