@@ -187,8 +187,9 @@ def leased_bytes(lease: Owned) -> memoryview:
 def named_bytes(segment: "NamedSegment") -> memoryview:
     """The same for a segment that came by name: it is this process' alone, and has no name any more."""
     try:
-        next_one = made(os.dup, segment.fileno())  # the mapping's duplicate would get this number, or a higher one
-        return _copied(segment) if is_scarce(next_one.fileno()) else memoryview(segment.map_alone())
+        mapped = memoryview(segment.map_alone())
+        next_one = made(os.dup, segment.fileno())  # only now: a low number that is free for a moment is the mapping's
+        return _copied(segment) if is_scarce(next_one.fileno()) else mapped
     except (OpenFilesError, SharedMemoryError):
         return _copied(segment)
     finally:

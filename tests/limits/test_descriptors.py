@@ -28,6 +28,8 @@ PRELUDE = """
 KEPT = (
     PRELUDE
     + """
+    nbmp.set_sharing_strategy(sys.argv[2])
+    nbmp.zeros(100_000)  # joins a session, for good
     q, start = nbmp.Queue(), used()
     context = nbmp.start_processes(produce, (q, 1000, 25_000), join=False, start_method="fork")
     keep = [q.get(timeout=60) for _ in range(1000)]
@@ -41,9 +43,10 @@ KEPT = (
 )
 
 
+@pytest.mark.parametrize("strategy", ["file_descriptor", "file_system"])
 @pytest.mark.parametrize("limits", LIMITS)
-def test_a_thousand_received_arrays_of_100_kb_are_kept(limits: str) -> None:
-    assert unprivileged.output(KEPT, limits) == "True\n"
+def test_a_thousand_received_arrays_of_100_kb_are_kept(limits: str, strategy: str) -> None:
+    assert unprivileged.output(KEPT, limits, strategy) == "True\n"
 
 
 UNREAD = (
