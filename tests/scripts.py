@@ -48,7 +48,7 @@ def run(
     )
 
 
-def gone_soon(pids: Iterable[int], seconds: float = 10.0) -> bool:
+def gone_soon(pids: Iterable[int], seconds: float = 2.0) -> bool:
     """Return whether none of these processes runs within `seconds`."""
     pids = list(pids)
     return until(lambda: none_runs(pids), seconds)

@@ -11,7 +11,7 @@ import sys
 from tests import scripts
 
 MOST_BLOCKS = 2_500  # of 5,060 launches and messages
-MOST_KB = 4 << 10
+MOST_KB = 1 << 10
 
 
 def test_launches_and_messages_leave_nothing_behind() -> None:

@@ -34,7 +34,7 @@ def must_raise(fn, *texts, within=5, exc=Exception):
         out = fn()
     except exc as e:
         assert not isinstance(e, mp.TimeoutError), 'hang'
-        assert time.time() - begun < 5 * within, f'too late: {time.time() - begun:.1f} s'  # other tests run as well
+        assert time.time() - begun < within, f'too late: {time.time() - begun:.1f} s'
         for text in texts:
             assert text in f'{type(e).__name__}: {e} {e.__cause__!r}', (text, e)
         return e

@@ -67,7 +67,7 @@ open('kernel', 'w').write(str(os.getpid()))
     kernel_pid = int((tmp_path / "kernel").read_text())
     helpers = [child.pid for child in psutil.Process(kernel_pid).children(recursive=True)]
     (os.killpg if whole_group else os.kill)(kernel_pid, signal.SIGKILL)
-    assert wait_for(lambda: not any(map(psutil.pid_exists, ranks)), 10)
+    assert wait_for(lambda: not any(map(psutil.pid_exists, ranks)), 2)
     assert wait_for(lambda: not any(map(psutil.pid_exists, helpers)), 10)
     makers = {str(pid) for pid in (kernel_pid, *ranks, *helpers)}
     assert not [path for path in Path("/dev/shm").glob("nbmp*/*") if path.name.split("-")[0] in makers]

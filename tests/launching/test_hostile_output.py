@@ -20,7 +20,7 @@ def write_without_newlines(rank: int, size: int) -> None:
 def test_long_line_costs_time_in_proportion_to_its_length(method: str, capfd: pytest.CaptureFixture[str]) -> None:
     begun = time.monotonic()
     nbmp.launch(write_without_newlines, (20_000_000,), start_method=method)
-    assert time.monotonic() - begun < 30  # minutes, when each piece was added to what there was
+    assert time.monotonic() - begun < 4
     assert capfd.readouterr().out == "[0] " + "x" * 20_000_000 + "\n"
 
 

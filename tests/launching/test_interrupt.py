@@ -203,8 +203,8 @@ PRESSING = """
             launching.clear()
             outcomes.add("interrupted")
         thread.join()
-        until = time.monotonic() + 10
-        while living_ranks() and time.monotonic() < until:  # killed, and not gone yet on a busy machine
+        until = time.monotonic() + 2
+        while living_ranks() and time.monotonic() < until:  # one that was just starting ends by its lifeline
             time.sleep(0.01)
         left += len(living_ranks())
     print(*outcomes, left)

@@ -58,20 +58,23 @@ def function_of(rank: RankStack) -> str:
     return rank.main.frames[-1].function if rank.main and rank.main.frames else rank.unknown
 
 
+def wait_of(rank: RankStack) -> str:
+    return rank.main.waits_for if rank.main else rank.unknown
+
+
 @pytest.mark.may_keep("descriptors")  # the standard barrier lies in an arena that multiprocessing keeps
 def test_every_rank_tells_its_stack_whatever_it_does(method: str) -> None:
     standard = multiprocessing.get_context(method)
     lock, barrier = standard.Lock(), standard.Barrier(3)
     places = ["in_c_with_the_gil", "größer", "be_somewhere", "be_somewhere", "be_somewhere"]
-    places = places if method == "fork" else places[:4]
+    waits = ["", "", "a queue (get)", "a lock", "a barrier"]
+    expected = list(zip(places, waits, strict=True))[: 5 if method == "fork" else 4]
     with lock:
-        context = functions.begin(be_somewhere, (nbmp.Queue(), lock, barrier), len(places), method)
+        context = functions.begin(be_somewhere, (nbmp.Queue(), lock, barrier), len(expected), method)
         try:
-            found = settled(context, lambda stacks: [function_of(rank) for rank in stacks] == places)
+            found = settled(context, lambda stacks: [(function_of(rank), wait_of(rank)) for rank in stacks] == expected)
         finally:
             context.stop(0)
-    waits = [rank.main.waits_for for rank in found if rank.main]
-    assert waits == ["", "", "a queue (get)", "a lock", "a barrier"][: len(places)]
     assert all(rank.main and rank.main.frames[0].function == "be_somewhere" for rank in found)
     text = str(found)
     assert f"rank 1 (pid {context.pids()[1]}) running for" in text

@@ -171,4 +171,4 @@ def test_showing_it_costs_a_launch_little(kernel: Kernel) -> None:
     for _ in range(5):
         kernel.run("%%mpspawn -n 4\npass")
     milliseconds = float(kernel.run("m.watch = m_watch\n1000 * statistics.median(costs[1:])").value or "nan")
-    assert milliseconds < 100  # 20 are asked for; a busy machine
+    assert milliseconds < 20

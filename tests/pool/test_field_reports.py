@@ -51,7 +51,7 @@ def test_b08_the_stop_button_and_the_pool_afterwards(kernel: Kernel) -> None:
     pressed = time.monotonic()
     kernel.interrupt()
     kernel.until(lambda: bool(cell.ended), "the interrupted cell is done")
-    assert cell.ended - pressed < 10  # the report asks for 2 s, of a machine that does nothing else
+    assert cell.ended - pressed < 2
     assert cell.of("error")[0].content["ename"] == "KeyboardInterrupt"
     kernel.run("assert pool.apply_async(abs, (-1,)).get(timeout=5) == 1; assert gone(pids, 5)")
 
