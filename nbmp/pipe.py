@@ -8,7 +8,7 @@ from nbmp.channels import Channel
 from nbmp.pickling.arriving import OwnedFd, TravellingFd
 from nbmp.pickling.luggage import current_luggage
 from nbmp.pickling.parcel import pack
-from nbmp.pickling.quick import to_send
+from nbmp.pickling.quick import get_ready, to_send
 from nbmp.waiting import readable
 
 _OBJECT, _BYTES = 0, 1
@@ -21,6 +21,7 @@ class Connection:
         self._channel: Channel | None = channel
         self._readable = readable
         self._writable = writable
+        get_ready()
 
     @property
     def closed(self) -> bool:

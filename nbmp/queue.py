@@ -19,7 +19,7 @@ from nbmp.feeder import Feeder
 from nbmp.memory.descriptors import Owned, own
 from nbmp.pickling.luggage import current_luggage
 from nbmp.pickling.parcel import Held
-from nbmp.pickling.quick import to_send
+from nbmp.pickling.quick import get_ready, to_send
 from nbmp.slots import Counter, Slots
 from nbmp.waiting import readable
 
@@ -33,6 +33,7 @@ class _Ends:
         self._reader = reader
         self._writer = writer
         self._closed = False
+        get_ready()
 
     def empty(self) -> bool:
         """Return whether nothing is there to get at this moment."""

@@ -66,6 +66,15 @@ def to_send(
     return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled)
 
 
+def get_ready() -> None:
+    """Import what messages need, in the thread that makes a queue or a pipe.
+
+    A module that another thread is importing at the moment of a fork can never be imported by the child: Python waits
+    for that thread, which the child does not have.
+    """
+    _table()
+
+
 def _table() -> dict[Any, Any]:
     """Return what the pickler is taught: the standard library's reducers, and arrays."""
     global _taught, _taught_from, _array, _lone

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 import nbmp
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
+from tests import scripts
 from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import until
 
@@ -80,8 +82,6 @@ def test_forks_while_another_thread_is_in_put_and_get_are_whole_and_keep_nothing
             q.put(np.ones(50_000))
             q.get(timeout=20)
 
-    q.put(np.ones(50_000))  # once before: a fork in the middle of another thread's first import would hang in Python
-    q.get(timeout=20)
     threads = [threading.Thread(target=pass_to_and_fro) for _ in range(2)]
     for thread in threads:
         thread.start()
@@ -98,6 +98,31 @@ def test_forks_while_another_thread_is_in_put_and_get_are_whole_and_keep_nothing
         for thread in threads:
             thread.join(20)
     assert until(lambda: all(segment.is_free() for segment in recycler.segments()), 5)
+
+
+def test_child_of_a_fork_amid_the_first_messages_of_another_thread_can_send(tmp_path: Path) -> None:
+    """In a new program, where the first message would import what it needs: the child could never import it."""
+    source = """
+        import os, signal, threading
+        import numpy as np
+        import nbmp
+
+        q, mine = nbmp.Queue(), nbmp.Queue()
+        def pass_to_and_fro():
+            while True:
+                q.put(np.ones(50_000))
+                q.get(timeout=20)
+        for _ in range(2):
+            threading.Thread(target=pass_to_and_fro, daemon=True).start()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            mine.put(np.full(50_000, 3))
+            os._exit(int(mine.get(timeout=5).sum() == 150_000))
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        os._exit(0)
+        """
+    assert [scripts.output(tmp_path, source) for _ in range(4)] == ["1\n"] * 4
 
 
 def test_threads_that_put_and_get_at_once_lose_and_repeat_nothing() -> None:
