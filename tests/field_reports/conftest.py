@@ -10,7 +10,22 @@ import pytest
 from tests.notebook.conftest import start
 from tests.notebook.kernels import Kernel
 
-HELPERS = """
+MUST_RAISE = """
+def must_raise(fn, *texts, within=5, exc=Exception):
+    begun = time.time()
+    try:
+        out = fn()
+    except exc as e:
+        assert not isinstance(e, mp.TimeoutError), 'hang'
+        assert time.time() - begun < within, f'too late: {time.time() - begun:.1f} s'
+        for text in texts:
+            assert text in f'{type(e).__name__}: {e} {e.__cause__!r}', (text, e)
+        return e
+    raise AssertionError(f'nothing raised, got {out!r}')
+"""
+
+HELPERS = (
+    """
 import os, sys, time, signal, threading, numpy as np
 import nbmp as mp
 def alive(pid):
@@ -28,18 +43,9 @@ def gone(pids, within):
     while any(map(alive, pids)) and time.time() < end:
         time.sleep(0.02)
     return not any(map(alive, pids))
-def must_raise(fn, *texts, within=5, exc=Exception):
-    begun = time.time()
-    try:
-        out = fn()
-    except exc as e:
-        assert not isinstance(e, mp.TimeoutError), 'hang'
-        assert time.time() - begun < within, f'too late: {time.time() - begun:.1f} s'
-        for text in texts:
-            assert text in f'{type(e).__name__}: {e} {e.__cause__!r}', (text, e)
-        return e
-    raise AssertionError(f'nothing raised, got {out!r}')
 """
+    + MUST_RAISE
+)
 
 
 @pytest.fixture

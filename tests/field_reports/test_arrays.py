@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 
 import nbmp
 from tests import scripts
+from tests.field_reports.conftest import MUST_RAISE
 
-STRATEGIES = sorted(getattr(nbmp, "get_all_sharing_strategies", lambda: {"file_descriptor"})())
+STRATEGIES = sorted(nbmp.get_all_sharing_strategies())
 
 PRELUDE = """
     import gc, os, resource, signal, sys, threading, time
@@ -23,29 +25,18 @@ PRELUDE = """
     import nbmp as mp
     def spawn(fn, args=(), nprocs=1, join=True):
         return mp.start_processes(fn, args=args, nprocs=nprocs, join=join, start_method=sys.argv[1])
-    if hasattr(mp, 'set_sharing_strategy'): mp.set_sharing_strategy(sys.argv[2])
-    def names(): return {name for name in os.listdir('/dev/shm') if name.startswith('nbmp')}
-    def shm():  # segments of this session; its folder stays
-        return {name for top in names() if os.path.isdir(f'/dev/shm/{top}') and str(os.getpid()) in top
-                for name in os.listdir(f'/dev/shm/{top}')}
+    mp.set_sharing_strategy(sys.argv[2])
+    def shm():  # names of segments in this session
+        if sys.argv[2] == 'file_descriptor': return set()
+        from nbmp.memory.session import own_session
+        return {name for name in os.listdir(f'/dev/shm/{own_session().name}') if name[0].isdigit()}
     def fds(): return len(os.listdir('/proc/self/fd'))
-    def must_raise(fn, *texts, within=5, exc=Exception):
-        begun = time.time()
-        try:
-            out = fn()
-        except exc as e:
-            assert not isinstance(e, mp.TimeoutError), 'hang'
-            assert time.time() - begun < within, f'too late: {time.time() - begun:.1f} s'
-            for text in texts:
-                assert text in f'{type(e).__name__}: {e} {e.__cause__!r}', (text, e)
-            return e
-        raise AssertionError(f'nothing raised, got {out!r}')
     def soon(condition, seconds=10):
         end = time.time() + seconds
         while not condition() and time.time() < end:
             mp.trim(); gc.collect(); time.sleep(0.02)
         return condition()
-"""
+""" + textwrap.indent(MUST_RAISE, "    ")
 
 
 @pytest.fixture(params=STRATEGIES)
