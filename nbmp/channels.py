@@ -19,7 +19,6 @@ import contextlib
 import errno
 import os
 import socket
-import struct
 import threading
 import time
 from _thread import get_ident
@@ -27,8 +26,20 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
+from nbmp.ancillary import (
+    ANCILLARY,
+    CUT,
+    CUT_SHORT,
+    FDS_PER_PACKET,
+    PEEK,
+    RECEIVE,
+    RIGHTS,
+    bundle,
+    numbers,
+    unbundle,
+)
 from nbmp.errors import MissingSegmentError, OpenFilesError, SharedMemoryError
-from nbmp.memory.descriptors import Owned, own_all
+from nbmp.memory.descriptors import own_all
 from nbmp.memory.room import make_room, raise_limit
 from nbmp.memory.strategy import NAMED
 from nbmp.pickling.arriving import loads
@@ -41,7 +52,6 @@ ROOM = 4 << 20
 """Bytes asked for as a channel's buffer, so that a sender seldom waits."""
 SMALL_PACKET = 64
 """Bytes that fit into a packet whatever the system's limits are."""
-FDS_PER_PACKET = 250  # the kernel's limit is 253 (SCM_MAX_FD)
 PATIENCE = 30.0
 """Seconds to wait while too many descriptors are under way."""
 LOOK_SECONDS = 0.001
@@ -55,9 +65,6 @@ _BUNDLED = 0xFF
 _NAMED = 0xFE
 """Likewise: segments travel by name; the numbers of descriptors and of names come next."""
 _PEEKED = 3 + 4
-_CUT_SHORT = "descriptors of a message were lost: the limit of open files (ulimit -n) is reached"
-_TOTAL = struct.Struct("<I")
-_ANCILLARY = socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3))
 _HEADS = tuple(bytes((kind, 0)) for kind in range(256))
 """First bytes of a packet without descriptors."""
 
@@ -65,12 +72,8 @@ _HEADS = tuple(bytes((kind, 0)) for kind in range(256))
 _NOW = int(socket.MSG_DONTWAIT)
 _SEND = int(socket.MSG_NOSIGNAL)
 _SEND_NOW = _SEND | _NOW
-_PEEK = int(socket.MSG_PEEK)
-_PEEK_NOW = _PEEK | _NOW
-_RECEIVE = int(socket.MSG_CMSG_CLOEXEC)
-_RECEIVE_NOW = _RECEIVE | _NOW
-_CUT = int(socket.MSG_CTRUNC | socket.MSG_TRUNC)
-_RIGHTS = (int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS))
+_PEEK_NOW = PEEK | _NOW
+_RECEIVE_NOW = RECEIVE | _NOW
 
 
 class Message:
@@ -186,7 +189,7 @@ class Channel:
             self._send_named(parcel.settled(), kind, flags)
         elif len(fds) <= FDS_PER_PACKET:
             head = bytes((kind, len(fds)))
-            self._socket.sendmsg((head, parcel.content, *parcel.tail), ((*_RIGHTS, array.array("i", fds)),), flags)
+            self._socket.sendmsg((head, parcel.content, *parcel.tail), ((*RIGHTS, array.array("i", fds)),), flags)
         else:
             self._send_along((kind,), (parcel.content, *parcel.tail), fds, flags)
 
@@ -207,8 +210,8 @@ class Channel:
         with contextlib.ExitStack() as stack:
             count = len(fds)
             if count > FDS_PER_PACKET:
-                fds, count = [stack.enter_context(_bundle(fds)).fileno()], _BUNDLED
-            self._socket.sendmsg((bytes((*head, count)), *parts), ((*_RIGHTS, array.array("i", fds)),), flags)
+                fds, count = [stack.enter_context(bundle(fds)).fileno()], _BUNDLED
+            self._socket.sendmsg((bytes((*head, count)), *parts), ((*RIGHTS, array.array("i", fds)),), flags)
 
     def receive(self, *, wait: bool = True) -> Message | None:
         """Take the next message; None when nobody can send any more.
@@ -265,14 +268,14 @@ class Channel:
             return
         sock = self._socket
         try:
-            head = sock.recv(_PEEKED, _PEEK if wait else _PEEK_NOW)
+            head = sock.recv(_PEEKED, PEEK if wait else _PEEK_NOW)
             if not head:
                 raise EOFError
             if head[1]:
                 make_room(_descriptors(head), sock.fileno())
             buffer = _buffer()
             # one call into C: what was received is in the box, whatever comes next
-            received = map(sock.recvmsg_into, ((buffer,),), (_ANCILLARY,), (_RECEIVE if wait else _RECEIVE_NOW,))
+            received = map(sock.recvmsg_into, ((buffer,),), (ANCILLARY,), (RECEIVE if wait else _RECEIVE_NOW,))
             box.extend(zip(received, map(list, ((),)), (buffer,)))  # noqa: B905  # one of each
         except ConnectionResetError:
             raise EOFError from None
@@ -281,11 +284,11 @@ class Channel:
         """Return the content of a message and what came along, to be used up; it stays for a second attempt."""
         (size, rights, _, _), owned, packet = box[0]
         if rights and not owned:
-            own_all(_numbers(rights), owned)
+            own_all(numbers(rights), owned)
         if packet[1] == _NAMED:
             return _with_names(packet[3:size], packet[2] == _BUNDLED, owned)
         if packet[1] == _BUNDLED:
-            _unbundle(owned)
+            unbundle(owned)
             return packet[2:size], owned[1:]
         return packet[2:size], owned.copy()
 
@@ -324,7 +327,7 @@ def _with_names(packet: memoryview, bundled: bool, owned: list[Any]) -> tuple[me
     from nbmp.pickling.names import arrive
 
     if bundled:
-        _unbundle(owned)
+        unbundle(owned)
     start, along = arrive(packet, owned, int(bundled))
     return packet[start:], along
 
@@ -352,42 +355,9 @@ os.register_at_fork(after_in_child=_after_fork)
 def _whole(box: list[Received]) -> Received:
     """Return what was received, if it is a message and whole."""
     size, _, flags, _ = box[0][0]
-    if not size or flags & _CUT:
+    if not size or flags & CUT:
         box.clear()
         if not size:
             raise EOFError
-        raise OSError(_CUT_SHORT)
+        raise OSError(CUT_SHORT)
     return box[0]
-
-
-def _numbers(rights: list[tuple[int, int, bytes]]) -> list[int]:
-    return [number for level, kind, data in rights if (level, kind) == _RIGHTS for number in array.array("i", data)]
-
-
-def _bundle(fds: Sequence[int]) -> socket.socket:
-    """Return a socket in which these descriptors wait. Each of its packets tells how many they are."""
-    carrier, filler = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with filler:
-        for start in range(0, len(fds), FDS_PER_PACKET):
-            packet = _TOTAL.pack(len(fds))
-            filler.sendmsg(
-                (packet,), ((*_RIGHTS, array.array("i", fds[start : start + FDS_PER_PACKET])),), socket.MSG_DONTWAIT
-            )
-    return carrier
-
-
-def _unbundle(owned: list[Owned]) -> None:
-    """Add all descriptors that wait in the socket `owned[0]`; those that it had already are in `owned` as well.
-
-    Raises
-    ------
-    OpenFilesError
-        When there is no room for all of them. They are still there then.
-    """
-    with socket.socket(fileno=os.dup(owned[0].fileno())) as carrier:
-        while packet := carrier.recv(_TOTAL.size, _PEEK):
-            make_room(needs(0, 1 + _TOTAL.unpack(packet)[0] - len(owned)), carrier.fileno())
-            _, rights, got, _ = carrier.recvmsg(_TOTAL.size, _ANCILLARY, _RECEIVE)
-            own_all(_numbers(rights), owned)
-            if got & _CUT:
-                raise OSError(_CUT_SHORT)

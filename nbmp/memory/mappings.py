@@ -33,21 +33,15 @@ _kept: "OrderedDict[Key, tuple[mmap.mmap, float]]" = OrderedDict()
 _lock = threading.RLock()
 
 
-def mapping(key: Key, size: int, fd: int) -> mmap.mmap:
-    """Return the mapping of the segment behind `fd`, made now if there is none."""
+def mapping(key: Key, size: int, fd: int, *, leased: bool = False) -> mmap.mmap:
+    """Return the mapping of the segment behind `fd`, made now if there is none.
+
+    With `leased` it is made of that description itself: the mapping holds its lease, also when `fd` is closed.
+    """
     with _lock:
         found = _alive.get(key)
         if found is None:
-            found = _alive.put(key, _map(fd, size))
-        return found
-
-
-def leased_mapping(key: Key, size: int, fd: int) -> mmap.mmap:
-    """As `mapping`, of the leased description itself: the mapping holds the lease, also when `fd` is closed."""
-    with _lock:
-        found = _alive.get(key)
-        if found is None:
-            found = _alive.put(key, map_description(fd, size))
+            found = _alive.put(key, (map_description if leased else _map)(fd, size))
         return found
 
 

@@ -21,7 +21,7 @@ from nbmp import platforms
 from nbmp.errors import MissingSegmentError, SharedMemoryError
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.manager import SEGMENT, message_name
-from nbmp.memory.mappings import Key, leased_mapping, map_description
+from nbmp.memory.mappings import Key, map_description, mapping
 from nbmp.memory.segment import check_room, human
 from nbmp.memory.session import NEW, Session, leave_own_session, lock_shared, own_session
 from nbmp.memory.strategy import NAMED
@@ -107,7 +107,7 @@ class NamedSegment:
         """This process' mapping of it, shared; there is one at a time. From then on it is what holds the segment."""
         control = self._control
         if control is not None:
-            self._map = leased_mapping(self.key, self.size, control.fileno())
+            self._map = mapping(self.key, self.size, control.fileno(), leased=True)
             self._control = None
         assert self._map is not None
         return self._map

@@ -18,7 +18,8 @@ from nbmp.memory.descriptors import Owned
 from nbmp.memory.segment import Segment
 from nbmp.memory.strategy import goes_by_name
 from nbmp.pickling.arrays import bytes_of, dtype_text, private_array
-from nbmp.pickling.parcel import INLINE, LONE_LARGE, LONE_SHARED, LONE_SMALL, Parcel, recycled_payload
+from nbmp.pickling.parcel import INLINE, LONE_LARGE, LONE_SHARED, LONE_SMALL, Parcel
+from nbmp.pickling.payloads import recycled_payload
 
 _SMALL, _LARGE, _SHARED = (bytes([kind]) for kind in (LONE_SMALL, LONE_LARGE, LONE_SHARED))
 

@@ -5,32 +5,30 @@
     owners    of the descriptors: the segments of shared arrays, whatever else asked to travel, and last the payload
     payload   a segment with the large part: the buffers, and sizes and pickle too when they are large
 
-A payload is of one of three kinds. *Recycled*: one receiver, which maps it shared and holds a lease; when the lease
-ends the sender uses the segment again, so that in the long run a message costs one copy into memory that is mapped
-already. *Sealed*: any number of receivers, which map it copy-on-write: sent to N ranks it costs its size once, and each
-rank may write to its own. *Named*: under the sharing strategy `file_system`, in place of recycled: one receiver, which
-maps it shared and has it for itself; nothing is used again there. What is sealed has a name there too.
+Which kinds of payload there are is told in `nbmp.pickling.payloads`.
 
 Who frees what: the sender's descriptors end with the `Parcel`; a receiver owns what arrived.
 """
 
 import array
-import mmap
-import os
 import pickle
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from nbmp import platforms
-from nbmp.errors import OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import Owned
-from nbmp.memory.janitor import look_after
-from nbmp.memory.mappings import kept_mapping
-from nbmp.memory.recycler import recycler
 from nbmp.memory.room import is_scarce
-from nbmp.memory.segment import Segment
 from nbmp.memory.strategy import goes_by_name
+from nbmp.pickling.payloads import (
+    Lent,
+    content_of,
+    map_leased,
+    map_named,
+    map_private,
+    named_payload,
+    recycled_payload,
+    sealed_payload,
+)
 
 INLINE = 72 * 1024
 """Bytes up to which a message travels whole in its packet (measured: a segment wins above about 100 kB)."""
@@ -65,32 +63,6 @@ class Held:
         self.fd = owned.fileno()
 
 
-class Lent:
-    """A payload in a recycled segment. While it waits to be sent it can do without a descriptor."""
-
-    __slots__ = ("_lease", "_stored")
-
-    def __init__(self, lease: Owned | None, stored: bytearray | None = None) -> None:
-        self._lease = lease
-        self._stored = stored
-
-    @property
-    def fd(self) -> int:
-        """The lease; for a payload that was put away a new one, in a segment that is filled now."""
-        if self._lease is None:
-            assert self._stored is not None
-            self._lease = _filled(len(self._stored), [(0, memoryview(self._stored))])
-            self._stored = None
-        return self._lease.fileno()
-
-    def put_away(self) -> None:
-        """Keep the payload in ordinary memory if descriptors are scarce."""
-        lease = self._lease
-        if lease is not None and is_scarce(lease.fileno()):
-            self._stored = _read(lease.fileno())
-            self._lease = None
-
-
 class Parcel:
     """A pickled object on its way. Keeps what it refers to alive."""
 
@@ -114,7 +86,7 @@ class Parcel:
         if isinstance(payload, Lent):
             payload.put_away()
         elif self.content[0] == _NAMED and is_scarce(payload.fileno()):  # it will go without a name
-            stored = Lent(None, _read(payload.fileno()))
+            stored = Lent(None, content_of(payload.fileno()))
             payload.unlink()
             self.owners = [*self.owners[:-1], stored]
             self.content = bytes([_RECYCLED]) + self.content[1:]
@@ -161,9 +133,9 @@ def pack(
             end += len(piece)
     payload: FdOwner
     if named:
-        payload = _named(end, writes, "message" if recycled else "arguments")
+        payload = named_payload(end, writes, "message" if recycled else "arguments")
     else:
-        payload = recycled_payload(end, writes) if recycled else _sealed(end, writes)
+        payload = recycled_payload(end, writes) if recycled else sealed_payload(end, writes)
     return Parcel(content, [*owners, payload])
 
 
@@ -196,7 +168,7 @@ def needs(kind: int, count: int) -> int:
 
 def unwrap(content: bytes | memoryview, owned: list[Owned]) -> bytes:
     """Return the content of a parcel that was put `outside`."""
-    return bytes(_map_leased(owned.pop())[: _WRAPPING.unpack(content)[1]])
+    return bytes(map_leased(owned.pop())[: _WRAPPING.unpack(content)[1]])
 
 
 def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
@@ -229,84 +201,4 @@ def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
     return pickled, buffers
 
 
-def recycled_payload(size: int, writes: Sequence[tuple[int, memoryview]]) -> Lent:
-    """Return a payload of these buffers at these offsets, which is used again when its receiver has dropped it."""
-    try:
-        return Lent(_filled(size, writes))
-    except OpenFilesError:
-        stored = bytearray(size)
-        _copy(stored, writes)
-        return Lent(None, stored)
-
-
-def _filled(size: int, writes: Sequence[tuple[int, memoryview]]) -> Owned:
-    segment = recycler.take(size)
-    if segment.is_fresh:
-        _write(segment.fd, writes)
-        segment.is_fresh = False
-    else:
-        try:
-            _copy(kept_mapping(segment.key, segment.size, segment.fd), writes)
-        except SharedMemoryError:  # there is no more room for mappings
-            _write(segment.fd, writes)
-    lease = segment.lend()
-    recycler.put_back(segment)
-    look_after()
-    return lease
-
-
-def _copy(target: Any, writes: Sequence[tuple[int, memoryview]]) -> None:
-    whole = memoryview(target)
-    for offset, view in writes:
-        whole[offset : offset + view.nbytes] = view
-
-
-def _read(fd: int) -> bytearray:
-    content = bytearray(os.fstat(fd).st_size)
-    done = 0
-    while done < len(content):  # one preadv moves 2 GiB at most
-        done += os.preadv(fd, [memoryview(content)[done:]], done)
-    return content
-
-
-def _sealed(size: int, writes: Sequence[tuple[int, memoryview]]) -> Segment:
-    segment = Segment.create(size, "arguments", sealed=False)
-    _write(segment.fd, writes)
-    platforms.seal(segment.fd, contents=True)
-    return segment
-
-
-def _named(size: int, writes: Sequence[tuple[int, memoryview]], purpose: str) -> FdOwner:
-    from nbmp.memory.named import NamedSegment
-
-    segment = NamedSegment.create(size, purpose)
-    _write(segment.fileno(), writes)
-    return segment
-
-
-def _write(fd: int, writes: Sequence[tuple[int, memoryview]]) -> None:
-    """Into fresh memory: twice as fast as a copy into a new mapping of it."""
-    for offset, view in writes:
-        done = 0
-        while done < view.nbytes:  # one pwrite moves 2 GiB at most
-            done += os.pwrite(fd, view[done:], offset + done)
-
-
-def _map_private(payload: Any) -> memoryview:
-    size = os.fstat(payload.fileno()).st_size
-    return memoryview(mmap.mmap(payload.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE))
-
-
-def _map_leased(payload: Owned) -> Any:
-    from nbmp.memory.arrays import leased_bytes
-
-    return leased_bytes(payload)
-
-
-def _map_named(payload: Any) -> Any:
-    from nbmp.memory.arrays import named_bytes
-
-    return named_bytes(payload)
-
-
-_MAPS: dict[int, Callable[[Any], Any]] = {_SEALED: _map_private, _RECYCLED: _map_leased, _NAMED: _map_named}
+_MAPS: dict[int, Callable[[Any], Any]] = {_SEALED: map_private, _RECYCLED: map_leased, _NAMED: map_named}

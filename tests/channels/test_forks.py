@@ -100,6 +100,7 @@ def test_forks_while_another_thread_is_in_put_and_get_are_whole_and_keep_nothing
     assert until(lambda: all(segment.is_free() for segment in recycler.segments()), 5)
 
 
+@ONLY_BY_DESCRIPTOR
 def test_child_of_a_fork_amid_the_first_messages_of_another_thread_can_send(tmp_path: Path) -> None:
     """In a new program, where the first message would import what it needs: the child could never import it."""
     source = """
