@@ -12,8 +12,9 @@
     a look      status
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
-What lives where: `launching` starts ranks, `memory` shares arrays, `pickling` turns objects into messages, `monitoring`
-takes snapshots, `notebook` is what a notebook sees. Names are loaded when they are first used.
+What lives where: `launching` starts ranks, `pools` keeps workers busy, `memory` shares arrays, `pickling` turns objects
+into messages, `monitoring` takes snapshots, `notebook` is what a notebook sees. Names are loaded at
+first use.
 """
 
 from importlib import import_module
