@@ -17,8 +17,8 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nbmp.launching.asking import SECONDS
-from nbmp.launching.stacks import Stacks
+from nbmp.launching.where.asking import SECONDS
+from nbmp.launching.where.stacks import Stacks
 from nbmp.pools.feeding import feed_map, feed_results
 from nbmp.pools.making import check, let_go, make_workers
 from nbmp.pools.messages import MAP, STARMAP

@@ -9,7 +9,7 @@ from nbmp.launching.output import RankStream
 from nbmp.launching.plan import RankEnds
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
-from nbmp.launching.stackfile import StackFile
+from nbmp.launching.where.stackfile import StackFile
 from nbmp.memory.segment import Segment
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from nbmp.launching import unjoined
-from nbmp.launching.asking import SECONDS, ask
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
 from nbmp.launching.interrupted import explain
@@ -19,9 +18,10 @@ from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
 from nbmp.launching.judging import signal_name
 from nbmp.launching.process import RankProcess
 from nbmp.launching.record import RankRecord
-from nbmp.launching.stacks import Stacks
 from nbmp.launching.supervisor import Supervisor
-from nbmp.launching.watching import Wait, WaitWatch
+from nbmp.launching.where.asking import SECONDS, ask
+from nbmp.launching.where.stacks import Stacks
+from nbmp.launching.where.watching import Wait, WaitWatch
 from nbmp.reports import RankFailure
 
 TERM_SECONDS = 30.0

@@ -8,7 +8,7 @@ from nbmp.channels import Channel
 from nbmp.launching.messages import Setup
 from nbmp.launching.private import Descriptor
 from nbmp.launching.process import RankProcess
-from nbmp.launching.stackfile import StackFile
+from nbmp.launching.where.stackfile import StackFile
 from nbmp.memory.segment import Segment
 
 

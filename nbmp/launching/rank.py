@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.launching import default_method, frontends, seeds, stdio, tracker
-from nbmp.launching.answering import answer
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
 from nbmp.launching.process import RankProcess
+from nbmp.launching.where.answering import answer
 from nbmp.memory import strategy
 from nbmp.memory.descriptors import own
 from nbmp.memory.segment import Segment

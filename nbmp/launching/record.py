@@ -10,7 +10,7 @@ from nbmp.launching.messages import Raised
 from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor
 from nbmp.launching.process import RankProcess
-from nbmp.launching.stackfile import StackFile
+from nbmp.launching.where.stackfile import StackFile
 from nbmp.reports import RankFailure
 
 

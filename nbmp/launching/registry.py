@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 from nbmp.launching.private import in_forked_child
 from nbmp.launching.record import RankRecord
-from nbmp.launching.stacks import Stacks
+from nbmp.launching.where.stacks import Stacks
 from nbmp.memory.weakly import WeakTable
 
 KINDS = ("launch", "pool", "process")

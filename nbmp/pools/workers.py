@@ -25,12 +25,12 @@ from typing import Any
 
 from nbmp.channels import Message
 from nbmp.errors import BrokenPoolError
-from nbmp.launching.asking import SECONDS, ask
 from nbmp.launching.context import KILL_SECONDS
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
-from nbmp.launching.stacks import Stacks
+from nbmp.launching.where.asking import SECONDS, ask
+from nbmp.launching.where.stacks import Stacks
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
 from nbmp.pools.giving import Waiting, told
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED

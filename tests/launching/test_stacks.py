@@ -18,7 +18,7 @@ import pytest
 
 import nbmp
 from nbmp.launching.messages import STACK_SIGNAL
-from nbmp.launching.stacks import RankStack, Stacks
+from nbmp.launching.where.stacks import RankStack, Stacks
 from tests.launching import functions
 from tests.waiting import until
 
@@ -101,11 +101,11 @@ def test_rank_that_cannot_answer_says_why() -> None:
         found = settled(
             context,
             lambda stacks: (
-                stacks[0].unknown
+                "is stopped" in stacks[0].unknown  # not: still starting
                 and "another program" in stacks[1].unknown
                 and "has ended" in stacks[2].unknown
                 and stacks[3].main is not None
-                and stacks[3].main.unknown
+                and "blocks signal" in stacks[3].main.unknown
             ),
         )
     finally:

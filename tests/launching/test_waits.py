@@ -8,7 +8,7 @@ from typing import Any
 
 import nbmp
 from nbmp.launching import registry
-from nbmp.launching.watching import Wait
+from nbmp.launching.where.watching import Wait
 from tests.launching import functions
 from tests.waiting import until
 

@@ -35,8 +35,8 @@ from nbmp.launching.interrupts import held_back
 from nbmp.launching.messages import END_OF_STACKS, FAULT_SIGNAL, STACK_SIGNAL
 from nbmp.launching.private import in_forked_child
 from nbmp.launching.record import RankRecord
-from nbmp.launching.stacks import RankStack, ThreadStack
-from nbmp.launching.waits import waits_for
+from nbmp.launching.where.stacks import RankStack, ThreadStack
+from nbmp.launching.where.waits import waits_for
 from nbmp.platforms.threads import ThreadStatus
 
 SECONDS = 2.0

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from nbmp import platforms
-from nbmp.launching.asking import ask
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.record import RankRecord
-from nbmp.launching.stacks import RankStack
-from nbmp.launching.waits import POLLING
+from nbmp.launching.where.asking import ask
+from nbmp.launching.where.stacks import RankStack
+from nbmp.launching.where.waits import POLLING
 from nbmp.reports import Frame
 
 ANSWER_SECONDS = 0.5
