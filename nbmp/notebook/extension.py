@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nbmp.notebook import completion, monitor
+from nbmp.notebook import completion, live, monitor
 from nbmp.notebook.control import ControlMagics
 from nbmp.notebook.magics import MpspawnMagics
 
@@ -14,7 +14,7 @@ def load_ipython_extension(shell: Any) -> None:
     transformers = _transformers(shell)
     if with_a_body not in transformers:
         transformers.append(with_a_body)
-        shell.events.register("post_run_cell", monitor.settle)
+        shell.events.register("post_run_cell", live.settle)
     monitor.enable()
 
 
@@ -27,7 +27,7 @@ def unload_ipython_extension(shell: Any) -> None:
     transformers = _transformers(shell)
     if with_a_body in transformers:
         transformers.remove(with_a_body)
-        shell.events.unregister("post_run_cell", monitor.settle)
+        shell.events.unregister("post_run_cell", live.settle)
     monitor.disable()
 
 
