@@ -16,6 +16,7 @@
     output      lines and displays of ranks, under the cell that launched them
     monitor     the table of ranks, kept up to date by one thread
     render      a snapshot as HTML
+    style       the look that all pictures have in common
 
 Nothing here is imported by the core but by text; `body` imports without IPython, `monitor` lives without
 ipywidgets."""
