@@ -16,11 +16,26 @@ from tests.notebook.kernels import Kernel
 pytestmark = pytest.mark.may_keep("descriptors")  # jupyter_client keeps an event loop in this process
 
 
+# How workers start and how arrays are shared have nothing to do with each other: each once with the other's default.
+@pytest.fixture(params=["fork", "forkserver", "spawn", "fork+file_system"])
+def way(request: pytest.FixtureRequest) -> tuple[str, str]:
+    """Return a start method and a sharing strategy."""
+    method, _, strategy = str(request.param).partition("+")
+    return method, strategy or "file_descriptor"
+
+
+def output(folder: Path, script: str, way: tuple[str, str]) -> str:
+    """Return what the script prints; its argument is the start method."""
+    method, strategy = way
+    return scripts.output(folder, f"    import nbmp; nbmp.set_sharing_strategy({strategy!r})\n{script}", method)
+
+
 @pytest.fixture
-def kernel(tmp_path: Path, method: str) -> Iterator[Kernel]:
+def kernel(tmp_path: Path, way: tuple[str, str]) -> Iterator[Kernel]:
+    method, strategy = way
     kernel = start(tmp_path)
     try:
-        kernel.run(HELPERS)
+        kernel.run(f"{HELPERS}\nmp.set_sharing_strategy({strategy!r})")
         kernel.run(
             f"import functools; from nbmp.pool import Pool as P; Pool = functools.partial(P, start_method={method!r})"
         )
@@ -86,8 +101,8 @@ B06 = """
 """
 
 
-def test_b06_a_worker_is_killed(method: str, tmp_path: Path) -> None:
-    assert scripts.output(tmp_path, B06, method).endswith("good\n")
+def test_b06_a_worker_is_killed(way: tuple[str, str], tmp_path: Path) -> None:
+    assert output(tmp_path, B06, way).endswith("good\n")
 
 
 B23 = """
@@ -116,8 +131,8 @@ B23 = """
 """
 
 
-def test_b23_a_living_pool_runs_todays_code(method: str, tmp_path: Path) -> None:
-    assert scripts.output(tmp_path, B23, method) == "good\n"
+def test_b23_a_living_pool_runs_todays_code(way: tuple[str, str], tmp_path: Path) -> None:
+    assert output(tmp_path, B23, way) == "good\n"
 
 
 B25 = """
@@ -144,8 +159,8 @@ B25 = """
 """
 
 
-def test_b25_exceptions_that_cannot_be_rebuilt(method: str, tmp_path: Path) -> None:
-    assert scripts.output(tmp_path, B25, method) == "good\n"
+def test_b25_exceptions_that_cannot_be_rebuilt(way: tuple[str, str], tmp_path: Path) -> None:
+    assert output(tmp_path, B25, way) == "good\n"
 
 
 GLOBALS = """
@@ -168,8 +183,8 @@ GLOBALS = """
 """
 
 
-def test_what_an_initializer_assigned_is_there_for_every_task(method: str, tmp_path: Path) -> None:
-    assert scripts.output(tmp_path, GLOBALS, method) == "good\n"
+def test_what_an_initializer_assigned_is_there_for_every_task(way: tuple[str, str], tmp_path: Path) -> None:
+    assert output(tmp_path, GLOBALS, way) == "good\n"
 
 
 CLASSES = """
@@ -188,5 +203,5 @@ CLASSES = """
 """
 
 
-def test_instances_of_the_users_classes_come_back_as_such(method: str, tmp_path: Path) -> None:
-    assert scripts.output(tmp_path, CLASSES, method) == "good\n"
+def test_instances_of_the_users_classes_come_back_as_such(way: tuple[str, str], tmp_path: Path) -> None:
+    assert output(tmp_path, CLASSES, way) == "good\n"
