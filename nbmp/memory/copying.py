@@ -18,7 +18,7 @@ FOR_TWO = range(8 << 20, 128 << 20)
 def copy(target: memoryview, source: memoryview) -> None:
     """Copy bytes; both are as long, and contiguous.
 
-    On an exception, an interrupt say, the second thread may still write for a moment: whoever gets one gives up `target`.
+    On an exception, an interrupt say, the second thread may still write for a moment: the caller gives `target` up.
     """
     numpy: Any = sys.modules.get("numpy")  # its copy lets other threads run; who sends much has it
     if len(source) in FOR_TWO and numpy is not None and cpu_count() > 1:
