@@ -65,6 +65,8 @@ class Kernel:
         self._client = self._manager.blocking_client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=PATIENCE)
+        info = self._client.kernel_info(reply=True, timeout=PATIENCE)["content"]
+        self.has_subshells = "kernel subshells" in info.get("supported_features", [])
         self.pid = self._ask_pid()
         self._cells: dict[str, Cell] = {}
         self.messages: list[Message] = []
@@ -102,6 +104,28 @@ class Kernel:
     def interrupt(self) -> None:
         """Press the stop button."""
         self._manager.interrupt_kernel()
+
+    def subshell(self) -> str | None:
+        """Have the kernel make a subshell, as JupyterLab does for widgets; None where kernels have none."""
+        if not self.has_subshells:
+            return None
+        request = self._client.session.msg("create_subshell_request")
+        self._client.control_channel.send(request)
+        while True:
+            reply = self._client.get_control_msg(timeout=PATIENCE)
+            if reply["parent_header"].get("msg_id") == request["header"]["msg_id"]:
+                return str(reply["content"]["subshell_id"])
+
+    def touch(self, comm: str, data: dict[str, Any], subshell: str | None) -> None:
+        """Send what a front end sends when a person does something to a widget."""
+        message = self._client.session.msg("comm_msg", {"comm_id": comm, "data": data})
+        if subshell is not None:
+            message["header"]["subshell_id"] = subshell
+        self._client.shell_channel.send(message)
+
+    def click(self, comm: str, subshell: str | None = None) -> None:
+        """Click on the button with this comm."""
+        self.touch(comm, {"method": "custom", "content": {"event": "click"}}, subshell)
 
     def close(self) -> None:
         """End the kernel."""
