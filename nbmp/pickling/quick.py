@@ -18,6 +18,9 @@ from nbmp.pickling.parcel import Parcel, Pieces, pack
 
 _MAIN = b"__main__"
 _SIMPLE = frozenset({int, float, complex, bool, str, type(None)})
+_CONTAINERS = (dict, list, tuple)
+_FEW = 32
+"""So many items of a container are looked at: a record or a row."""
 _taught: dict[Any, Any] = {}
 _taught_from = (-1, -1, False)
 _array: type | None = None
@@ -43,7 +46,7 @@ def to_send(
 ) -> Parcel:
     """As `snapshot`, but small arrays are not copied yet: send it, or settle it, before the caller can change them."""
     kind = type(obj)
-    if kind in _SIMPLE:
+    if kind in _SIMPLE or (kind in _CONTAINERS and _is_simple(obj)):
         return pack((pickle.dumps(obj, 5),), (), (), recycled=recycled)
     table = _table()
     if recycled and kind is _array:
@@ -64,6 +67,13 @@ def to_send(
     if pickled.mention(_MAIN):
         return dumps(obj, name=name, to_main=to_main, recycled=recycled)
     return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled)
+
+
+def _is_simple(items: Any) -> bool:
+    """Return whether all in it is simple, so that nobody need be taught to pickle it."""
+    if len(items) > _FEW or not _SIMPLE.issuperset(map(type, items)):
+        return False
+    return type(items) is not dict or _SIMPLE.issuperset(map(type, items.values()))
 
 
 def get_ready() -> None:
