@@ -9,7 +9,7 @@
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
-    a look      status
+    a look      status, last_launch
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `pools` keeps workers busy, `memory` shares arrays, `pickling` turns objects
@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from nbmp.launching.default_method import get_all_start_methods as get_all_start_methods
     from nbmp.launching.default_method import get_start_method as get_start_method
     from nbmp.launching.default_method import set_start_method as set_start_method
+    from nbmp.launching.last import last_launch as last_launch
     from nbmp.launching.start import launch as launch
     from nbmp.launching.start import spawn as spawn
     from nbmp.launching.start import start_processes as start_processes
@@ -160,6 +161,7 @@ _HOMES = {
     "get_start_method": "nbmp.launching.default_method",
     "init_reductions": "nbmp.reductions",
     "is_shared": "nbmp.memory.arrays",
+    "last_launch": "nbmp.launching.last",
     "launch": "nbmp.launching.start",
     "load_ipython_extension": "nbmp.notebook.extension",
     "log_to_stderr": "multiprocessing",

@@ -90,6 +90,13 @@ class ProcessContext:
         """What the function returned in each rank, in rank order; None for ranks that have not returned."""
         return [record.result for record in self.ranks]
 
+    def take_results(self) -> list[Any]:
+        """Return the results and forget them: whoever called has them now."""
+        results = self.results
+        for record in self.ranks:
+            record.result = None
+        return results
+
     def pids(self) -> list[int | None]:
         """Return the process ids in rank order."""
         return [process.pid for process in self.processes]

@@ -16,6 +16,7 @@ from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import current
 from nbmp.launching.interrupts import held_back
+from nbmp.launching.last import remember
 from nbmp.launching.messages import Call
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
@@ -99,7 +100,7 @@ def launch(
     large private ones by one copy, instances of the notebook's classes as instances of those classes.
     """
     wait = partial(_join, timeout=timeout, grace_period=grace_period)
-    return _start(fn, args, nprocs, daemon, start_method, threads, env, wait).results
+    return _start(fn, args, nprocs, daemon, start_method, threads, env, wait).take_results()
 
 
 def spawn(
@@ -160,6 +161,7 @@ def _start(
     def follow(records: Sequence[RankRecord]) -> ProcessContext:
         followed = ProcessContext(records, choice, frontend, sink, daemon)
         end_at_exit(followed)
+        remember(followed)
         return followed
 
     try:

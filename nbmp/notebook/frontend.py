@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from nbmp.launching import last
 from nbmp.launching.frontends import Sink
 from nbmp.notebook import cells, monitor, output
 
@@ -29,6 +30,7 @@ class NotebookFrontend:
         return output.sink_here(self._shell, self._watched)
 
     def watch(self, context: "ProcessContext") -> None:
+        last.keep(context)
         # Whatever goes wrong with a picture of the ranks, they run on.
         try:
             with suppress(Exception):

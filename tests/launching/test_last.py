@@ -1,0 +1,42 @@
+"""The launch that was started last."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import nbmp
+from tests.launching import functions
+
+
+def test_the_last_launch_is_the_one_that_runs_and_goes_when_nobody_holds_it(tmp_path: Path) -> None:
+    first = functions.begin(functions.stay, (str(tmp_path),), 1, "fork")
+    second = functions.begin(functions.give, (7,), 1, "fork")
+    assert nbmp.last_launch() is second
+    assert second.join()
+    assert nbmp.last_launch() is second
+    del second
+    gc.collect()
+    assert nbmp.last_launch() is None
+    first.stop()
+
+
+def last_of_rank(rank: int) -> tuple[bool, int]:
+    before = nbmp.last_launch() is None
+    context = nbmp.start_processes(functions.give, (1,), 3, join=False, start_method="fork")
+    last = nbmp.last_launch()
+    assert context is not None
+    assert context is last
+    context.join()
+    return before, context.world_size
+
+
+def test_a_rank_sees_the_launches_that_it_has_started_itself() -> None:
+    assert nbmp.launch(last_of_rank, nprocs=2, start_method="fork") == [(True, 3), (True, 3)]
+
+
+def test_results_that_were_returned_are_not_kept_in_the_context() -> None:
+    context = functions.begin(functions.give, (7,), 2, "fork")
+    assert context.join()
+    assert context.take_results() == [7, 7]
+    assert context.results == [None, None]
