@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from nbmp import platforms
 from nbmp.errors import OpenFilesError, SharedMemoryError
-from nbmp.memory.copying import copy
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.janitor import look_after
 from nbmp.memory.mappings import kept_mapping
@@ -81,7 +80,7 @@ def _filled(size: int, writes: Sequence[tuple[int, memoryview]]) -> Owned:
 def _copy(target: Any, writes: Sequence[tuple[int, memoryview]]) -> None:
     whole = memoryview(target)
     for offset, view in writes:
-        copy(whole[offset : offset + view.nbytes], view)
+        whole[offset : offset + view.nbytes] = view
 
 
 def content_of(fd: int) -> bytearray:
