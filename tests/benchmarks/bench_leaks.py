@@ -7,7 +7,6 @@ grow with every launch or message shows in the number of its blocks.
 """
 
 import gc
-import os
 import sys
 import threading
 import time
@@ -19,9 +18,9 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
-import psutil
 
 import nbmp
+from tests import leaks
 from tests.benchmarks.bare import nothing
 
 LAUNCHES, MESSAGES = 2_000, 100_000
@@ -44,14 +43,6 @@ def settled() -> int:
     while any(thread.name == "nbmp-janitor" for thread in threading.enumerate()) and time.monotonic() < deadline:
         time.sleep(0.05)
     return private_bytes()
-
-
-def holdings() -> list[str]:
-    """Return what could be left behind: descriptors by their number, threads, names in /dev/shm, children."""
-    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("nbmp")]
-    names = [name for name in os.listdir("/dev/shm") if name.startswith("nbmp")]
-    children = [f"child {child.pid}" for child in psutil.Process().children() if child.status() != "zombie"]
-    return [*os.listdir("/proc/self/fd"), *threads, *names, *children]
 
 
 def echo(rank: int, requests: Any, answers: Any) -> None:
@@ -83,12 +74,12 @@ def messages(kind: str, requests: Any, answers: Any, count: int) -> None:
 def measure(name: str, work: Callable[[int], None], count: int) -> tuple[int, int]:
     """Do the work, print what it left and return by how much the memory has grown, and the number of blocks."""
     work(max(1, count // 4))
-    memory, before, blocks = settled(), holdings(), sys.getallocatedblocks()
+    memory, before, blocks = settled(), leaks.Holdings.now(), sys.getallocatedblocks()
     begun = time.monotonic()
     work(count)
     seconds, growth = time.monotonic() - begun, settled() - memory
     more = sys.getallocatedblocks() - blocks
-    left = sorted(set(holdings()) - set(before))
+    left = leaks.leftovers(before, leaks.KINDS)
     figures = f"{seconds:6.1f} s   memory {growth / 1024:+6.0f} kB, blocks {more:+5d}"
     print(f"  {count:7d} x {name:24s} {figures}   left: {left or 'nothing'}", flush=True)
     return growth, more

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import nbmp
+from nbmp import channels
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
 from nbmp.pickling.quick import to_send
@@ -249,3 +250,35 @@ INTERRUPTED_PUTS = """
 
 def test_interrupts_in_put_lose_and_repeat_nothing_although_the_socket_is_full(tmp_path: Path) -> None:
     assert scripts.output(tmp_path, INTERRUPTED_PUTS) == "good\n"
+
+
+@ONLY_BY_DESCRIPTOR
+def test_fresh_memory_is_written_warm_memory_mapped_small_messages_take_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[int] = []
+    pwrite = os.pwrite
+
+    def noted(fd: int, data: memoryview, offset: int) -> int:
+        written.append(len(data))
+        return pwrite(fd, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", noted)
+    nbmp.trim()
+    queue = nbmp.Queue()
+    received: Any = None
+    buffers: list[int] | None = None
+    for size, writes in (
+        (1 << 16, []),
+        (1 << 20, [1 << 20]),
+        (1 << 20, []),
+    ):  # the third one finds the segment of the second
+        del received
+        written.clear()
+        queue.put(np.full(size, 7, "u1"))
+        received = queue.get(timeout=10)
+        assert received.sum() == 7 * size
+        assert written == writes
+        assert buffers in (None, list(map(id, channels._buffers)))  # messages are received into the same buffer
+        buffers = list(map(id, channels._buffers))
+    queue.close()
