@@ -9,7 +9,7 @@
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
-    a look      status, last_launch
+    a look      status, last_launch; progress makes a progress bar
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `pools` keeps workers busy, `memory` shares arrays, `pickling` turns objects
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from multiprocessing import reducer as reducer
     from multiprocessing import set_executable as set_executable
 
+    from nbmp.bars import progress as progress
     from nbmp.context import Array as Array
     from nbmp.context import Barrier as Barrier
     from nbmp.context import BoundedSemaphore as BoundedSemaphore
@@ -169,6 +170,7 @@ _HOMES = {
     "ones": "nbmp.memory.arrays",
     "ones_like": "nbmp.memory.likes",
     "parent_process": "multiprocessing",
+    "progress": "nbmp.bars",
     "reducer": "multiprocessing",
     "set_executable": "multiprocessing",
     "set_forkserver_preload": "nbmp.context",

@@ -1,18 +1,26 @@
 """The rank board: a small table in shared memory, one row a rank, written by the ranks, read by the launching process.
 
 A monitor can look at it at any time without asking a rank, which may be busy in C code. Rows are written by their own
-rank only; a reader may see a row half written, which for a display is good enough.
+rank only. A state is one byte; of the progress bars, a reader that comes in the middle of a write sees what was there
+before.
+
+    0    state (byte), time at which the function was called (double, at 8)
+    64   the outermost progress bar of the rank
+    288  the innermost one, when there are several
 """
 
+import os
 import struct
 import time
 
+from nbmp.launching.barslots import SLOT_BYTES, BarSlot
 from nbmp.memory.segment import Segment
 
 STARTING, RUNNING, ENDING, LOST = range(4)
 
-_ROW = struct.Struct("=B7xd")  # state, monotonic time at which the rank's function was called
-ROW_BYTES = 64
+_ROW = struct.Struct("=B7xd")
+_BARS = 64
+ROW_BYTES = _BARS + 2 * SLOT_BYTES
 
 
 class Row:
@@ -21,6 +29,8 @@ class Row:
     def __init__(self, segment: Segment, rank: int) -> None:
         self._map = segment.map
         self._offset = rank * ROW_BYTES
+        self.bars = tuple(BarSlot(self._map, self._offset + _BARS + number * SLOT_BYTES) for number in range(2))
+        """Of the outermost and of the innermost progress bar."""
 
     def running(self) -> None:
         """The rank calls its function now."""
@@ -42,3 +52,20 @@ class Row:
 def board(world_size: int) -> Segment:
     """Return a new board, all ranks STARTING."""
     return Segment.create(world_size * ROW_BYTES, "board")
+
+
+_own: Row | None = None
+
+
+def be(row: Row) -> None:
+    """This process is the rank of that row."""
+    global _own
+    _own = row
+
+
+def own_row() -> Row | None:
+    """Return the row of the rank that this process is, None elsewhere; a child that a rank forks has none."""
+    return _own
+
+
+os.register_at_fork(after_in_child=lambda: globals().update(_own=None))

@@ -5,6 +5,7 @@ import os
 from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.launching.board import Row
+from nbmp.launching.kept import KeptOutput
 from nbmp.launching.output import RankStream
 from nbmp.launching.plan import RankEnds
 from nbmp.launching.private import Descriptor, making
@@ -13,8 +14,11 @@ from nbmp.launching.where.stackfile import StackFile
 from nbmp.memory.segment import Segment
 
 
-def connect(rank: int, table: Segment) -> tuple[RankRecord, RankEnds]:
-    """Make a rank's channel, lifeline and output pipes; our ends are closed in other forked children."""
+def connect(rank: int, table: Segment, kept_bytes: int) -> tuple[RankRecord, RankEnds]:
+    """Make a rank's channel, lifeline and output pipes; our ends are closed in other forked children.
+
+    So much of what it writes is kept.
+    """
     with making() as register:
         our_channel, channel = Channel.pair()
         register(our_channel)
@@ -28,7 +32,8 @@ def connect(rank: int, table: Segment) -> tuple[RankRecord, RankEnds]:
             streams.append(RankStream(rank, name, our_pipe))
             pipes.append(pipe)
         crash = StackFile()
-    record = RankRecord(rank, Row(table, rank), our_channel, our_lifeline, (streams[0], streams[1]), crash)
+    row, output = Row(table, rank), KeptOutput(kept_bytes)
+    record = RankRecord(rank, row, our_channel, our_lifeline, (streams[0], streams[1]), crash, output)
     return record, RankEnds(channel, lifeline, pipes[0], pipes[1])
 
 

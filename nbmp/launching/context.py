@@ -97,6 +97,15 @@ class ProcessContext:
             record.result = None
         return results
 
+    def output(self, rank: int) -> str:
+        """Return what a rank has written so far, whole lines of stdout and stderr in the order in which they were read.
+
+        Of a flood, megabytes, the beginning and the end are kept (16 MB for all ranks together); a line then says how
+        many are left out. IndexError when there is no such rank.
+        """
+        (chosen,) = self._chosen([rank])
+        return self.ranks[chosen].output.text()
+
     def pids(self) -> list[int | None]:
         """Return the process ids in rank order."""
         return [process.pid for process in self.processes]

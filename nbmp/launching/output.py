@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import time
 
 from nbmp import platforms
 from nbmp.launching.frontends import Chunk
@@ -25,6 +26,8 @@ class RankStream:
         self.name = name
         self.pipe = pipe
         self.last_line = ""
+        self.wrote_at = 0.0
+        """When `last_line` was written."""
         self.at_end = False
         """Whether nobody can write to it any more."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -64,7 +67,7 @@ class RankStream:
         self._begun = _visible(tail if end else self._begun + tail)[:SHOWN]
         shown = self._begun or _visible(whole.rpartition("\n")[2])[:SHOWN]
         if shown.strip():
-            self.last_line = shown
+            self.last_line, self.wrote_at = shown, time.monotonic()
         if not end:
             self._partial.append(tail)  # joined once, at its end: it may be megabytes
             return []

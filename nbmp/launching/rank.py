@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
 from nbmp.channels import Channel
-from nbmp.launching import default_method, frontends, seeds, stdio, tracker
+from nbmp.launching import board, default_method, frontends, seeds, stdio, tqdms, tracker
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
@@ -109,6 +109,8 @@ class _Rank:
         stdio.take_over()
         answer(crash)
         frontends.be_a_rank()
+        board.be(self._row)
+        tqdms.adopt()
 
     def adopt_environment(self) -> None:
         """Environment variables and random generators, as the launching process says."""

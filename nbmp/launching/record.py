@@ -6,10 +6,12 @@ from typing import Any
 
 from nbmp.channels import Channel
 from nbmp.launching import board
+from nbmp.launching.kept import KeptOutput
 from nbmp.launching.messages import Raised
 from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor
 from nbmp.launching.process import RankProcess
+from nbmp.launching.progress import Progress, progress_of
 from nbmp.launching.where.stackfile import StackFile
 from nbmp.reports import RankFailure
 
@@ -25,6 +27,7 @@ class RankRecord:
         lifeline: Descriptor,
         streams: tuple[RankStream, RankStream],
         crash: StackFile,
+        output: KeptOutput,
     ) -> None:
         self.rank = rank
         self.shown_as = rank
@@ -34,6 +37,8 @@ class RankRecord:
         """Write end: the rank dies when this is closed."""
         self.streams = streams
         self.crash = crash
+        self.output = output
+        """What it has written."""
         self.process: RankProcess | None = None
         self.stopping = False
         """Whether it was asked or forced to end by us."""
@@ -73,7 +78,12 @@ class RankRecord:
     @property
     def last_line(self) -> str:
         """The last line it wrote."""
-        return self.streams[0].last_line or self.streams[1].last_line
+        return max(self.streams, key=lambda stream: stream.wrote_at).last_line
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it is, or was at its end, by `nbmp.progress` or tqdm; None when it has shown no bar."""
+        return progress_of(self._row, self._ended_at)
 
     @property
     def has_outcome(self) -> bool:

@@ -87,6 +87,7 @@ class Supervisor(threading.Thread):
 
     def _keep(self, record: RankRecord, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
+            record.output.add(chunk.text)
             if chunk.stream == "stderr":
                 record.last_errors.extend(chunk.text.splitlines()[-5:])
         self._waiting += chunks

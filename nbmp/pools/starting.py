@@ -100,7 +100,7 @@ class Recipe:
     ) -> WorkerContext:
         variables, in_libraries = thread_variables(self.processes, self._threads)
         setup = setups(1, self._daemon, variables, self._frontend)[0]._replace(
-            name=f"worker-{serial}", variables=variables, seeds=seeds.derive_for([serial])[0]
+            name=f"worker-{serial}", world_size=self.processes, variables=variables, seeds=seeds.derive_for([serial])[0]
         )
 
         def follow(records: Sequence[RankRecord]) -> WorkerContext:
