@@ -12,13 +12,11 @@ All state belongs to the thread, so there is no lock to be lost; other threads r
 channels of its own, so a worker that dies can block nobody.
 """
 
-import contextlib
 import logging
 import os
 import selectors
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -27,13 +25,14 @@ from nbmp.channels import Message
 from nbmp.errors import BrokenPoolError
 from nbmp.launching.context import KILL_SECONDS
 from nbmp.launching.frontends import Frontend
-from nbmp.launching.private import Descriptor, making
+from nbmp.launching.private import making
 from nbmp.launching.record import RankRecord
 from nbmp.launching.where.asking import SECONDS, ask
 from nbmp.launching.where.stacks import Stacks
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
 from nbmp.pools.giving import Waiting, told
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
+from nbmp.pools.requests import Requests
 from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Job, Task
 from nbmp.pools.worker import TERM_SECONDS, Worker
@@ -79,14 +78,13 @@ class Workers:
         self._workers: list[Worker] = []
         self._waiting = Waiting(self._workers, tasks_per_worker)
         self._feeds = 0
-        self._requests: deque[Callable[[], None]] = deque()
-        self._asleep = False
         with making() as register:
-            self._wake_up = Descriptor(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
-            register(self._wake_up)
+            wake_up = Requests.descriptor()
+            register(wake_up)
             self._selector = selectors.DefaultSelector()
             register(self._selector)
-        self._selector.register(self._wake_up, selectors.EVENT_READ, self._woken)
+        self._requests = Requests(wake_up)
+        self._selector.register(wake_up, selectors.EVENT_READ, self._requests.awake)
         try:
             for slot in range(recipe.processes):
                 self._start_worker(slot)
@@ -183,13 +181,9 @@ class Workers:
 
     def _request(self, request: Callable[[], None]) -> None:
         self.assert_own()
-        self._requests.append(request)
-        if self._asleep:
-            with contextlib.suppress(OSError):
-                if not self.finished.is_set():
-                    os.eventfd_write(self._wake_up.fileno(), 1)
+        self._requests.ask(request)
         if self.finished.is_set():
-            self._do_requests()
+            self._requests.do_all()
 
     def assert_own(self) -> None:
         """Raise in a forked child: the pool there is a copy without workers."""
@@ -201,12 +195,12 @@ class Workers:
     def _run(self) -> None:
         try:
             while not self._is_over():
-                self._asleep = True  # whoever asks for something from now on wakes the thread
+                self._requests.asleep = True  # whoever asks for something from now on wakes the thread
                 events = self._selector.select(0 if self._requests else self._pause())
-                self._asleep = False
+                self._requests.asleep = False
                 for key, _ in events:
                     key.data()
-                self._do_requests()
+                self._requests.do_all()
                 now = time.monotonic()
                 for worker in self._workers:
                     worker.look(now)
@@ -219,9 +213,10 @@ class Workers:
         finally:
             self.closed = True
             self.finished.set()
-            self._do_requests()
+            self._requests.asleep = False  # nobody writes to the descriptor from here on
+            self._requests.do_all()
             self._selector.close()
-            self._wake_up.close()
+            self._requests.wake_up.close()
 
     def _is_over(self) -> bool:
         return self.closed and not self._workers and not self._has_work()
@@ -232,18 +227,6 @@ class Workers:
     def _pause(self) -> float | None:
         busy = self._waiting or any(worker.leaving for worker in self._workers)
         return LOOK_SECONDS if busy else None
-
-    def _woken(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self._wake_up.fileno())
-
-    def _do_requests(self) -> None:
-        while self._requests:
-            try:
-                request = self._requests.popleft()
-            except IndexError:  # another thread does them too, after the end
-                return
-            request()
 
     def _count_feed(self, change: int) -> None:
         self._feeds += change

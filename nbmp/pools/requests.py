@@ -1,0 +1,53 @@
+"""What other threads ask a pool's thread to do: calls, done in the order in which they were asked for.
+
+A thread that sleeps in its selector is woken by a descriptor; one that works looks by itself before it sleeps, so most
+requests cost no system call. No lock: whoever dies or is interrupted holds nothing.
+"""
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Callable
+
+from nbmp.launching.private import Descriptor
+
+
+class Requests:
+    """The requests to one thread."""
+
+    def __init__(self, wake_up: Descriptor) -> None:
+        self.wake_up = wake_up
+        """Readable when the thread has to look."""
+        self.asleep = False
+        """Set by the thread: True before it looks for the last time and then sleeps."""
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    @staticmethod
+    def descriptor() -> Descriptor:
+        """Return a new descriptor to be woken by."""
+        return Descriptor(os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
+
+    def __bool__(self) -> bool:
+        """Return whether something was asked for and not begun."""
+        return bool(self._waiting)
+
+    def ask(self, request: Callable[[], None]) -> None:
+        """Have this done, and wake the thread if it sleeps."""
+        self._waiting.append(request)
+        if self.asleep:
+                with contextlib.suppress(OSError, ValueError):  # it has just ended, and with it the descriptor
+                os.eventfd_write(self.wake_up.fileno(), 1)
+
+    def awake(self) -> None:
+        """The thread was woken."""
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self.wake_up.fileno())
+
+    def do_all(self) -> None:
+        """Do what was asked for."""
+        while self._waiting:
+            try:
+                request = self._waiting.popleft()
+            except IndexError:  # another thread does them too, after the end
+                return
+            request()
