@@ -71,6 +71,10 @@ class ProcessContext:
         self.finished = threading.Event()
         self._owner = os.getpid()
         self._error: ProcessException | None = None
+        self._has_cleaner = self._is_cleaned_up = self._is_told = False
+        self._joins: list[None] = []
+        """One entry for each `join` that waits."""
+        self._at_end: list[Callable[[], None]] = []
         self._stopped_by = ""
         self._number = next(_counter)
         self.aftermath = ""
@@ -137,21 +141,57 @@ class ProcessContext:
         KeyboardInterrupt
             When interrupted; all ranks have been stopped then (SIGTERM, one second, SIGKILL), which its text tells.
         """
+        self._joins.append(None)
+        try:
+            if not self.follow(timeout, grace_period):
+                return False
+            self.mark_told()
+            error = self.error()
+        finally:
+            self._joins.pop()
+        if error is not None:
+            raise error.with_traceback(None)
+        return True
+
+    def follow(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """As `join`, but a failure is not raised: `error` returns it afterwards. False when some still run."""
         self._assert_own()
         with held_back() as presses:
             try:
                 self._wait_for(self._is_over, timeout, presses)
-                if self._error is None and self._failed():
+                if self._failed():
                     self._clean_up(grace_period, presses)
             except KeyboardInterrupt as press:
                 self.stop(INTERRUPT_SECONDS, reason="an interrupt")
                 if self.aftermath:
                     explain(press, f"the ranks were stopped: {self.aftermath}")
                 raise
-        if not self._is_over():
-            return False
-        self._raise_failure()
-        return True
+        return self._is_over()
+
+    def error(self) -> ProcessException | None:
+        """Return what `join` raises, now that `follow` has returned; the same object each time."""
+        with self._changed:
+            if self._error is None:
+                self._error = self._made_error()
+            return self._error
+
+    def mark_told(self) -> None:
+        """Somebody has heard how they ended: nothing is said at exit."""
+        self._is_told = True
+        unjoined.forget(self._number)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether somebody has heard how they ended, or waits to hear it, in `join`."""
+        return self._is_told or bool(self._joins)
+
+    def call_at_end(self, action: Callable[[], None]) -> None:
+        """Have `action` called, quickly done, when the last rank has ended and before any `join` returns; or now."""
+        with self._changed:
+            if not self.finished.is_set():
+                self._at_end.append(action)
+                return
+        action()
 
     def stop(
         self, grace_period: float = TERM_SECONDS, *, ranks: Iterable[int] | None = None, reason: str = "stop()"
@@ -247,6 +287,8 @@ class ProcessContext:
         line = self._error is None and self.failure_line()
         if line:
             unjoined.remember(self._number, line)
+        for action in self._at_end:
+            action()
         self.finished.set()
 
     def _is_over(self) -> bool:
@@ -285,25 +327,35 @@ class ProcessContext:
                 process.terminate()
 
     def _clean_up(self, grace_period: float | None, presses: Presses) -> None:
-        """After a failure: let the others end or end them, in bounded time."""
-        if grace_period is not None:
-            self._wait_for(lambda: not self._living(), grace_period, presses)
-        self.stop(TERM_SECONDS if grace_period is None else grace_period, reason="the failure")
+        """After a failure: let the others end or end them, in bounded time. One thread does it, others wait for it."""
+        while not self._is_cleaned_up:
+            with self._changed:
+                is_ours, self._has_cleaner = not self._has_cleaner, True
+            if not is_ours:
+                self._wait_for(lambda: not self._has_cleaner, None, presses)
+                continue
+            try:
+                if grace_period is not None:
+                    self._wait_for(lambda: not self._living(), grace_period, presses)
+                self.stop(TERM_SECONDS if grace_period is None else grace_period, reason="the failure")
+                self._is_cleaned_up = True
+            finally:
+                with self._changed:
+                    self._has_cleaner = False
+                    self._changed.notify_all()
 
-    def _raise_failure(self) -> None:
-        unjoined.forget(self._number)
-        if self._error is None:
-            failures = tuple(record.failure for record in self.ranks if record.failure is not None)
-            if failures:
-                self._error = self._error_of(min(failures, key=lambda failure: failure.when))
-            elif any(record.state == "stopped" for record in self.ranks):
-                self._error = self._stop_error()
-            else:
-                return
-            self._error.failures = failures
-            self._error.world_size = self.world_size
-            self._error.aftermath = self._tell_aftermath()
-        raise self._error.with_traceback(None)
+    def _made_error(self) -> ProcessException | None:
+        failures = tuple(record.failure for record in self.ranks if record.failure is not None)
+        if failures:
+            error = self._error_of(min(failures, key=lambda failure: failure.when))
+        elif any(record.state == "stopped" for record in self.ranks):
+            error = self._stop_error()
+        else:
+            return None
+        error.failures = failures
+        error.world_size = self.world_size
+        error.aftermath = self._tell_aftermath()
+        return error
 
     def _error_of(self, failure: RankFailure) -> ProcessException:
         rank, pid = failure.rank, failure.pid

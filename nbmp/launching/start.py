@@ -77,8 +77,8 @@ def start_processes(
     LaunchTimeoutError
         With `join` and `timeout`, when ranks did not end in time; they have been stopped.
     """
-    wait = partial(_join, timeout=timeout, grace_period=grace_period) if join else _go_on
-    context = _start(fn, args, nprocs, daemon, start_method, threads, env, wait)
+    wait = partial(join_in_time, timeout=timeout, grace_period=grace_period) if join else _go_on
+    context = start(fn, args, nprocs, daemon, start_method, threads, env, wait)
     return None if join else context
 
 
@@ -99,8 +99,8 @@ def launch(
     Parameters and errors are those of `start_processes`. Results come back as arguments go: shared arrays by handle,
     large private ones by one copy, instances of the notebook's classes as instances of those classes.
     """
-    wait = partial(_join, timeout=timeout, grace_period=grace_period)
-    return _start(fn, args, nprocs, daemon, start_method, threads, env, wait).take_results()
+    wait = partial(join_in_time, timeout=timeout, grace_period=grace_period)
+    return start(fn, args, nprocs, daemon, start_method, threads, env, wait).take_results()
 
 
 def spawn(
@@ -123,21 +123,27 @@ def spawn(
     return start_processes(fn, args, nprocs, join, daemon, "spawn")
 
 
-def _join(context: ProcessContext, timeout: float | None, grace_period: float | None) -> None:
+def join_in_time(context: ProcessContext, timeout: float | None, grace_period: float | None) -> None:
+    """As `ProcessContext.join`; stops them and raises LaunchTimeoutError when some still run after `timeout`."""
     if not context.join(timeout, grace_period):
-        late = [str(record.rank) for record in context.ranks if not record.ended]
-        context.stop(INTERRUPT_SECONDS if grace_period is None else grace_period, reason=f"its timeout of {timeout} s")
-        raise LaunchTimeoutError(
-            f"rank{'s' if len(late) > 1 else ''} {', '.join(late)} of {context.world_size} still ran after {timeout} s "
-            "and were stopped; give them a longer timeout, or None"
-        )
+        raise stop_late(context, timeout, grace_period)
+
+
+def stop_late(context: ProcessContext, timeout: float | None, grace_period: float | None) -> LaunchTimeoutError:
+    """End ranks whose time is up, and return the error that says so."""
+    late = [str(record.rank) for record in context.ranks if not record.ended]
+    context.stop(INTERRUPT_SECONDS if grace_period is None else grace_period, reason=f"its timeout of {timeout} s")
+    return LaunchTimeoutError(
+        f"rank{'s' if len(late) > 1 else ''} {', '.join(late)} of {context.world_size} still ran after {timeout} s "
+        "and were stopped; give them a longer timeout, or None"
+    )
 
 
 def _go_on(_: ProcessContext) -> None:
     """Do not wait for the ranks."""
 
 
-def _start(
+def start(
     fn: Callable[..., Any],
     args: Iterable[Any],
     nprocs: int,
@@ -147,7 +153,11 @@ def _start(
     env: Mapping[str, str] | None,
     wait: Callable[[ProcessContext], None],
 ) -> ProcessContext:
-    """Start ranks and wait for them; an interrupt in between, however it falls, leaves none behind."""
+    """Start ranks and do with them what `wait` does; an interrupt in between, however it falls, leaves none behind.
+
+    The parameters are those of `start_processes`; `wait` is called in this thread, with the monitor shown. Whatever it
+    raises stops the ranks.
+    """
     arguments, nprocs = _checked(fn, args, nprocs, threads)
     _check_env(env)
     choice = choose(start_method)

@@ -15,6 +15,14 @@ the notebook is there; under spawn and forkserver those that the body refers to,
 
     %%mpspawn -n 4 --out sums
     sum(data[rank::world_size])
+
+With --bg the notebook is free at once, and what the ranks print, display and return still appears below this cell;
+`ctx.join()` waits for them. The interrupt button leaves them alone: %mpstop ctx ends them. They see the notebook's
+names as they are now; later changes reach them through shared arrays and queues only. --out NAME is there when all
+have ended well, not before.
+
+    %%mpspawn -n 4 --bg --name ctx
+    train(rank)
 """
 
 
@@ -24,6 +32,8 @@ class Options:
 
     nprocs: int
     start_method: str | None
+    bg: bool
+    name: str | None
     out: str | None
     timeout: float | None
     grace_period: float | None
@@ -39,6 +49,8 @@ def parse(line: str) -> Options:
     given["env"] = dict(given["env"])
     if given["nprocs"] is None:
         given["nprocs"] = cpu_count()
+    if given["name"] and given["name"] == given["out"]:
+        raise parser().wrong(f"--name and --out are two things: they cannot both be {given['name']}")
     return Options(**given)
 
 
@@ -48,6 +60,13 @@ def parser() -> Parser:
     add = found.add_argument
     add("-n", dest="nprocs", metavar="N", type=whole, help=f"number of ranks (default: cores, {cpu_count()})")
     found.add_choice("--start-method", START_METHODS, help="how to start them (default: fork where it is safe)")
+    add("--bg", action="store_true", help="do not wait for the ranks: run them in the background")
+    add(
+        "--name",
+        metavar="NAME",
+        type=variable,
+        help="bind the launch, a ProcessContext, to NAME before it is waited for",
+    )
     add("--out", metavar="NAME", type=variable, help="also bind the list of results to NAME")
     add("--timeout", metavar="S", type=seconds, help="stop the ranks after S seconds (default: never)")
     add("--grace-period", metavar="S", type=seconds, help="seconds that ranks have to end when stopped")

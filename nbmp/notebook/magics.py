@@ -1,14 +1,18 @@
-"""`%%mpspawn`: a cell in N ranks. Parses its line, compiles the body, calls `nbmp.launch`."""
+"""`%%mpspawn`: a cell in N ranks. Parses its line, compiles the body, starts ranks as `nbmp.launch` does."""
 
 import re
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from nbmp.errors import CannotTravelError
-from nbmp.notebook import monitor
+from nbmp.launching.context import ProcessContext
+from nbmp.launching.start import join_in_time, start
+from nbmp.notebook import background, monitor, naming
 from nbmp.notebook.arguments import Options, parse, parser
 from nbmp.notebook.source import Source
 
@@ -32,29 +36,43 @@ class MpspawnMagics(Magics):
         if source.is_empty:
             raise UsageError("%%mpspawn: the cell has no body: nothing to run")
         with nullcontext() if options.monitor else monitor.hidden():
-            results = _launch(source, options)
+            context = _launch(source, options, partial(self._go_on, source, options))
+        if options.bg:
+            return None
+        results = context.results if options.name else context.take_results()
         if options.out:
             self.shell.user_ns[options.out] = results
-        is_shown = source.has_value and any(result is not None for result in results)
-        return results if is_shown else None
+        return results if _is_shown(source, results) else None
+
+    def _go_on(self, source: Source, options: Options, context: ProcessContext) -> None:
+        """The ranks have been started."""
+        if options.name:
+            self._bind(options.name, context)
+        if not options.bg:
+            join_in_time(context, options.timeout, options.grace_period)
+            return
+        if options.out:
+            background.bind_results(self.shell.user_ns, options.out, context)
+        background.watch(self.shell, context, options, lambda results: _is_shown(source, results))
+
+    def _bind(self, name: str, context: ProcessContext) -> None:
+        before = self.shell.user_ns.get(name)
+        self.shell.user_ns[name] = context
+        if isinstance(before, ProcessContext) and not before.finished.is_set():
+            other = naming.name_of(self.shell, before)
+            print(f"{name} is this launch now; the one before runs on as {other} (%mpstop {other} ends it)")
 
 
-def _launch(source: Source, options: Options) -> list[Any]:
-    from nbmp.launching.start import launch
+def _is_shown(source: Source, results: list[Any]) -> bool:
+    return source.has_value and any(result is not None for result in results)
 
+
+def _launch(source: Source, options: Options, go_on: Callable[[ProcessContext], None]) -> ProcessContext:
     at_home: set[str] = set()
     while True:
+        body = source.body(options.nprocs, at_home)
         try:
-            results: list[Any] = launch(
-                source.body(options.nprocs, at_home),
-                nprocs=options.nprocs,
-                start_method=options.start_method,
-                threads=options.threads,
-                env=options.env,
-                timeout=options.timeout,
-                grace_period=options.grace_period,
-            )
-            return results
+            return start(body, (), options.nprocs, False, options.start_method, options.threads, options.env, go_on)
         except CannotTravelError as error:
             name, text = _culprit(error)
             if name in at_home or name not in source.guesses:

@@ -23,6 +23,11 @@ def names(shell: Any) -> dict[int, str]:
     return {group.number: name for name, group in reversed(found.items()) if group.number}
 
 
+def name_of(shell: Any, group: Group) -> str:
+    """Return what it is called: as its user called it, by a variable that holds it, or `launch-3`."""
+    return _called(group, names(shell))
+
+
 def called(shell: Any) -> list[str]:
     """Return what those that run are called."""
     own = names(shell)

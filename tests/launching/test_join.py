@@ -162,3 +162,24 @@ def test_two_threads_can_join_the_same_ranks(method: str, tmp_path: Path) -> Non
     for thread in threads:
         thread.join()
     assert said == [True, True, True]
+
+
+def test_all_threads_that_join_raise_the_same_error_with_what_became_of_the_others(tmp_path: Path) -> None:
+    context = functions.begin(fail_in_0_stay_in_1, (str(tmp_path),), 2, "fork")
+    errors: list[Exception] = []
+
+    def join() -> None:
+        with pytest.raises(nbmp.ProcessRaisedException) as raised:
+            context.join()
+        errors.append(raised.value)
+
+    threads = [threading.Thread(target=join) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    join()
+    for thread in threads:
+        thread.join()
+    assert all(error is errors[0] for error in errors)
+    assert len(errors) == 5
+    assert isinstance(errors[0], nbmp.ProcessException)
+    assert "rank 1 ended" in errors[0].aftermath

@@ -68,13 +68,15 @@ class Kernel:
         info = self._client.kernel_info(reply=True, timeout=PATIENCE)["content"]
         self.has_subshells = "kernel subshells" in info.get("supported_features", [])
         self.pid = self._ask_pid()
+        self.is_attended = True
+        """Whether somebody sits at the front end, who could be asked for input."""
         self._cells: dict[str, Cell] = {}
         self.messages: list[Message] = []
         """Everything published, whatever it belongs to, comm messages included."""
 
     def start(self, code: str) -> Cell:
         """Send a cell and return at once."""
-        request = self._client.execute(code, allow_stdin=False, stop_on_error=False)
+        request = self._client.execute(code, allow_stdin=self.is_attended, stop_on_error=False)
         cell = Cell(request, time.monotonic())
         self._cells[request] = cell
         return cell
@@ -126,6 +128,12 @@ class Kernel:
     def click(self, comm: str, subshell: str | None = None) -> None:
         """Click on the button with this comm."""
         self.touch(comm, {"method": "custom", "content": {"event": "click"}}, subshell)
+
+    def restart(self) -> None:
+        """Restart the kernel, as a person does in the menu: it may see to what it has open."""
+        self._manager.restart_kernel()
+        self._client.wait_for_ready(timeout=PATIENCE)
+        self.pid = self._ask_pid()
 
     def close(self) -> None:
         """End the kernel."""

@@ -126,6 +126,8 @@ def test_tab_completes_options_values_and_names(kernel: Kernel, launched: str) -
         assert completed(kernel, "%%mpspawn --st|\nbody") == ["--start-method"]
         assert completed(kernel, "%%mpspawn --start-method |\nbody") == ["fork", "forkserver", "spawn"]
         assert completed(kernel, "%%mpspawn -n 2 --start-method s|") == ["spawn"]
+        assert completed(kernel, "%%mpspawn --b|\nbody") == ["--bg"]
+        assert completed(kernel, "%%mpspawn -n 2 --bg --n|\nbody") == ["--name", "--no-monitor"]
         assert completed(kernel, "%mpstack --|") == ["--help", "--all", "--timeout"]
         assert completed(kernel, "%mpstop c|") == ["ctx"]
         assert completed(kernel, "%mpst|") == ["%mpstack", "%mpstatus", "%mpstop"]

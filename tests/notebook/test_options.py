@@ -16,6 +16,9 @@ WRONG = [
     ("--start-method spwan", "pass", "--start-method is fork, forkserver or spawn, not 'spwan'; did you mean spawn?"),
     ("--start-method threads", "pass", "--start-method is fork, forkserver or spawn, not 'threads'"),
     ("--out 2nd", "pass", "--out needs a variable name, not '2nd'"),
+    ("--name ctx --out ctx", "pass", "--name and --out are two things: they cannot both be ctx"),
+    ("--name 2nd", "pass", "--name needs a variable name, not '2nd'"),
+    ("--background", "pass", "there is no option --background"),
     ("--out class", "pass", "--out needs a variable name, not 'class'"),
     ("--timeout soon", "pass", "--timeout needs a number of seconds, not 'soon'"),
     ("--grace-period -1", "pass", "--grace-period needs a number of seconds, not '-1'"),
@@ -41,7 +44,7 @@ def test_what_is_wrong_is_named_in_one_line(kernel: Kernel, line: str, body: str
 @pytest.mark.parametrize("text", ["%%mpspawn --help", "\n%%mpspawn --help\n", "%mpspawn --help", "%%mpspawn --help\n1"])
 def test_help_lists_every_option_and_starts_nothing(kernel: Kernel, text: str) -> None:
     cell = kernel.run(text)
-    for option in ("-n N", "--start-method", "--out", "--timeout", "--grace-period", "--threads", "--env"):
+    for option in ("-n N", "--start-method", "--bg", "--name", "--out", "--timeout", "--grace-period", "--env"):
         assert option in cell.text()
     assert not cell.of("display_data")
 
