@@ -35,7 +35,7 @@ class Requests:
         """Have this done, and wake the thread if it sleeps."""
         self._waiting.append(request)
         if self.asleep:
-                with contextlib.suppress(OSError, ValueError):  # it has just ended, and with it the descriptor
+            with contextlib.suppress(OSError, ValueError):  # it has just ended, and with it the descriptor
                 os.eventfd_write(self.wake_up.fileno(), 1)
 
     def awake(self) -> None:
