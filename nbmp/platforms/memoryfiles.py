@@ -13,13 +13,12 @@ import psutil
 
 Key = tuple[int, int]
 """Device and inode."""
-Mapping = tuple[bytes, ...]
-"""Of a part of a file: first and last address, and offset in the file; hexadecimal, since it is seldom asked for."""
+Mapping = tuple[bytes, bytes]
+"""Of a part of a file: first and last address, with a minus sign between them, and offset in the file; hexadecimal,
+since it is seldom asked for."""
 
 _FILE = rb"(?:/memfd:|/dev/shm/)nbmp-\S+"
-_MAPPING = re.compile(
-    rb"^([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) ([0-9a-f]+:[0-9a-f]+) (\d+) +(" + _FILE + rb")", re.MULTILINE
-)
+_OURS = (b"/memfd:nbmp-", b"/dev/shm/nbmp-")
 _LOCK = re.compile(rb"([0-9a-f]+:[0-9a-f]+):(\d+) \d+ \S+$", re.MULTILINE)
 
 
@@ -27,7 +26,10 @@ class MemoryFiles(NamedTuple):
     """The memory files of one process."""
 
     mapped: dict[Key, Mapping]
+    """The last mapping of each file."""
     opened: dict[Key, os.stat_result]
+    mappings: list[tuple[Mapping, Key]]
+    """All mappings, by address."""
 
 
 def memory_files(pid: int, names: MutableMapping[Key, str]) -> MemoryFiles:
@@ -42,19 +44,29 @@ def memory_files(pid: int, names: MutableMapping[Key, str]) -> MemoryFiles:
     """
     with open(f"/proc/{pid}/maps", "rb") as maps:
         content = maps.read()
-    mapped: dict[Key, Mapping] = {}
-    for *mapping, device, inode, path in _MAPPING.findall(content):
-        key = _device(device), int(inode)
-        mapped[key] = tuple(mapping)
-        if key not in names:
-            names[key] = path.decode()
-    return MemoryFiles(mapped, _opened(pid, names))
+    mappings: list[tuple[Mapping, Key]] = []
+    for line in content.split(b"\n"):
+        if b"nbmp-" not in line:
+            continue
+        range_, _, offset, device, inode, path = line.split(None, 5)
+        if path.startswith(_OURS):
+            key = _device(device), int(inode)
+            mappings.append(((range_, offset), key))
+            if key not in names:
+                names[key] = path.split(b" ", 1)[0].decode()
+    return MemoryFiles({key: mapping for mapping, key in mappings}, _opened(pid, names), mappings)
 
 
 def mapped_bytes(mapping: Mapping) -> int:
     """Return where the mapping ends in its file."""
-    start, end, offset = (int(number, 16) for number in mapping)
-    return offset + end - start
+    start, end = addresses(mapping)
+    return int(mapping[1], 16) + end - start
+
+
+def addresses(mapping: Mapping) -> tuple[int, int]:
+    """Return the address of its first byte, and that behind its last."""
+    start, _, end = mapping[0].partition(b"-")
+    return int(start, 16), int(end, 16)
 
 
 @cache
@@ -76,7 +88,7 @@ def _opened(pid: int, names: MutableMapping[Key, str]) -> dict[Key, os.stat_resu
                 status = look(fd)
             except OSError:
                 continue  # closed meanwhile
-            key = status.st_dev, status.st_ino
+            key = status[2], status[1]  # st_dev, st_ino: by name takes longer
             if key not in opened and (key in names or _is_named(key, status, str(fd), folder, names)):
                 opened[key] = status
     finally:
