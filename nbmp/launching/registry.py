@@ -59,6 +59,11 @@ def running() -> list[Group]:
     return [group for group in _groups.values() if not group.finished.is_set()]
 
 
+def known() -> list[Group]:
+    """Return all that live, whether they run or have ended."""
+    return _groups.values()
+
+
 def running_of(kind: type[Kind]) -> list[Kind]:
     """Return those of one class."""
     return [group for group in running() if isinstance(group, kind)]
