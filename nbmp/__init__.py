@@ -9,7 +9,7 @@
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
-    a look      status, last_launch; progress makes a progress bar
+    a look      status, last_launch, memory_monitor; progress makes a progress bar
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `pools` keeps workers busy, `memory` shares arrays, `pickling` turns objects
@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from nbmp.monitoring.status import status as status
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
+    from nbmp.notebook.memory_monitor import memory_monitor as memory_monitor
     from nbmp.pipe import Connection as Connection
     from nbmp.pipe import Pipe as Pipe
     from nbmp.platforms import cpu_count as cpu_count
@@ -166,6 +167,7 @@ _HOMES = {
     "launch": "nbmp.launching.start",
     "load_ipython_extension": "nbmp.notebook.extension",
     "log_to_stderr": "multiprocessing",
+    "memory_monitor": "nbmp.notebook.memory_monitor",
     "memory_usage": "nbmp.monitoring.memory",
     "ones": "nbmp.memory.arrays",
     "ones_like": "nbmp.memory.likes",

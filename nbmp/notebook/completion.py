@@ -7,10 +7,14 @@ that it is told.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from nbmp.notebook import arguments, control, naming
+from nbmp.notebook import arguments, control, memory_magic, naming
 from nbmp.notebook.parsing import Parser
 
-PARSERS: dict[str, Callable[[], Parser]] = {"mpspawn": arguments.parser, **control.PARSERS}
+PARSERS: dict[str, Callable[[], Parser]] = {
+    "mpspawn": arguments.parser,
+    **control.PARSERS,
+    "mpshm": memory_magic.parser,
+}
 """By the magic's name."""
 
 HOOK = "complete_command"

@@ -2,19 +2,21 @@
 
 from typing import Any
 
-from nbmp.notebook import completion, live, monitor
+from nbmp.notebook import completion, live, memory_cells, monitor
 from nbmp.notebook.control import ControlMagics
 from nbmp.notebook.magics import MpspawnMagics
+from nbmp.notebook.memory_magic import MemoryMagics
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Add the magics to this shell and show a table of the ranks at every launch from now on."""
-    shell.register_magics(MpspawnMagics, ControlMagics)
+    shell.register_magics(MpspawnMagics, ControlMagics, MemoryMagics)
     completion.enable(shell)
     transformers = _transformers(shell)
     if with_a_body not in transformers:
         transformers.append(with_a_body)
         shell.events.register("post_run_cell", live.settle)
+    memory_cells.cells_of(shell)
     monitor.enable()
 
 
@@ -28,6 +30,7 @@ def unload_ipython_extension(shell: Any) -> None:
     if with_a_body in transformers:
         transformers.remove(with_a_body)
         shell.events.unregister("post_run_cell", live.settle)
+    memory_cells.disable()
     monitor.disable()
 
 

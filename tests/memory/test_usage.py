@@ -18,6 +18,7 @@ import pytest
 
 import nbmp
 from nbmp.monitoring import memory
+from nbmp.monitoring.segments import SegmentUsage
 from nbmp.platforms import cgroups
 from tests import scripts
 from tests.launching import functions
@@ -28,7 +29,7 @@ SIZE = 3_000_017
 """Bytes of an array that no other test makes."""
 
 
-def rows(size: int = SIZE) -> list[memory.SegmentUsage]:
+def rows(size: int = SIZE) -> list[SegmentUsage]:
     """Return the segments of this size."""
     return [segment for segment in nbmp.memory_usage().segments if segment.size == size]
 

@@ -1,0 +1,89 @@
+"""A view of shared memory as HTML that needs nothing but itself; the look is `style`'s."""
+
+from html import escape
+
+from nbmp.monitoring.memory_text import NOTHING, divided, name, places, totals
+from nbmp.monitoring.memory_view import ARRAY, MemoryRow, MemoryView
+from nbmp.monitoring.snapshots import size
+from nbmp.notebook.style import block, head, table
+
+USED, CACHED, OTHERS = "#4c8bf5", "#b9a2f2", "rgba(128,128,128,.45)"
+"""Colours of bars: shared memory in use, what is kept of it, what anybody else takes."""
+
+# What only this picture needs.
+RULES = """<style>
+.nbmp .meter{display:flex;height:5px;background:rgba(128,128,128,.16)}
+.nbmp .meter i{display:block;height:100%}
+.nbmp .note{padding:5px 10px;border-top:1px solid var(--line);font-size:12px}
+.nbmp .note b{font-weight:500}
+.nbmp.nbmp td.name{max-width:19em;overflow:hidden;text-overflow:ellipsis;font-family:var(--code);font-size:12px}
+.nbmp.nbmp td.who{max-width:17em;overflow:hidden;text-overflow:ellipsis}
+.nbmp .extra{color:var(--soft);font-family:var(--jp-ui-font-family,system-ui,sans-serif)}
+</style>"""
+
+HEAD = (
+    '<tr><th>name</th><th>shape</th><th class="wide">dtype</th><th class="r">bytes</th><th>made in</th>'
+    '<th>mapped by</th><th class="wide"></th></tr>'
+)
+
+
+def html_view(view: MemoryView, rows: int | None, state: str) -> str:
+    """Return the view as HTML; names are escaped. `state` says in a word or two of when it is."""
+    shown, rest = divided(view, rows)
+    parts = [escape(totals(view))]
+    if state:
+        parts.append(f'<span class="soft">{escape(state)}</span>')
+    body = [_meter(view)]
+    if shown:
+        most = max(row.bytes for row in shown) or 1
+        body.append(table(HEAD, [_row(row, most) for row in shown]))
+    else:
+        body.append(f'<div class="note soft">{escape(NOTHING)}</div>')
+    if rest:
+        body.append(f'<div class="note soft">{escape(rest)}</div>')
+    body += [f'<div class="note waiting">{escape(remark)}</div>' for remark in view.remarks]
+    return RULES + block("nbmp-memory", head("Shared memory", "; ".join(places(view)), *parts), "\n".join(body))
+
+
+def _meter(view: MemoryView) -> str:
+    """Return a thin bar of all memory."""
+    usage, limit = view.usage, view.room.limit or 1
+    others = max(0, view.room.used - usage.in_use - usage.cached)
+    parts = [
+        (usage.in_use, USED, "shared, in use"),
+        (usage.cached, CACHED, "shared, cached"),
+        (others, OTHERS, "other"),
+    ]
+    bars = "".join(
+        f'<i title="{text}: {size(part)} of {size(limit)}" style="width:{min(100, 100 * part / limit):.2f}%;'
+        f'background:{colour}"></i>'
+        for part, colour, text in parts
+        if part
+    )
+    return f'<div class="meter">{bars}</div>'
+
+
+def _row(row: MemoryRow, most: int) -> str:
+    called, more = name(row)
+    extra = f' <span class="extra">{escape(more)}</span>' if more else ""
+    if row.kind == ARRAY:
+        names = f'<td class="name" title="{escape(", ".join(row.names))}">{escape(called)}{extra}</td>'
+    else:
+        names = f'<td class="soft">{escape(called)}</td>'
+    shape = "" if row.shape is None else str(row.shape)
+    return (
+        f'<tr>{names}<td>{shape}</td><td class="wide">{escape(row.dtype)}</td><td class="r">{size(row.bytes)}</td>'
+        f'<td>{escape(row.made_in)}</td><td class="who" title="{escape(row.mapped_by)}">{escape(row.mapped_by)}</td>'
+        f'<td class="wide">{_bar(row, most)}</td></tr>'
+    )
+
+
+def _bar(row: MemoryRow, most: int) -> str:
+    """Return a bar as long as the row has bytes; what of them takes memory so far is dark."""
+    written = 100 * row.taken / row.bytes if row.bytes else 0
+    pale = f"color-mix(in srgb,{USED} 35%,transparent)"
+    told = f"{size(row.taken)} of {size(row.bytes)} take memory: pages are taken as they are written to"
+    return (
+        f'<span class="bar" title="{told}"><i style="width:{100 * row.bytes / most:.1f}%;'
+        f'background:linear-gradient(90deg,{USED} {written:.0f}%,{pale} {written:.0f}%)"></i></span>'
+    )
