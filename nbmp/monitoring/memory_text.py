@@ -1,7 +1,8 @@
 """What a view of shared memory says, in words: totals, places, what a row is called; and all of it as lines of text."""
 
 from nbmp.memory.strategy import FILE_DESCRIPTOR, FILE_SYSTEM
-from nbmp.monitoring.memory_view import ARGUMENTS, ARRAY, KEPT, MESSAGE, RECEIVED, UNNAMED, MemoryRow, MemoryView
+from nbmp.monitoring.memory_rows import ARGUMENTS, ARRAY, KEPT, MESSAGE, RECEIVED, UNNAMED, MemoryRow
+from nbmp.monitoring.memory_view import MemoryView
 from nbmp.monitoring.snapshots import DASH, columns, size
 
 ROWS = 20

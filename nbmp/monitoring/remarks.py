@@ -24,7 +24,7 @@ def remarks(usage: MemoryUsage, strategy: str, left: Sequence[Leftover]) -> Iter
     yield from _about_memory(usage)
     yield from _about_dev_shm(usage, strategy)
     yield from _about_files()
-    if left:
+    if any(one.bytes for one in left):
         many = f"{len(left)} sessions" if len(left) > 1 else "a session"
         yield f"{size(sum(one.bytes for one in left))} in /dev/shm are left of {many} that died: %mpshm --clean"
     if usage.hidden:

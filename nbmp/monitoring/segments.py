@@ -89,7 +89,7 @@ class Looks:
         mapped, opened = _together(self._mapped), _together([*self._opened, unheld])
         free = {segment.key for segment in recycler.segments() if segment.is_free()}
         free |= {key for key, status in unheld.items() if status.st_nlink == 1}  # a message gives it a second name
-        others, locked = set(self.processes[1:]), locked_files()
+        alive, locked = set(self.processes), locked_files()
         found = []
         for key in mapped | opened:
             about = _parsed(self._names[key])
@@ -97,8 +97,8 @@ class Looks:
                 continue
             strategy, creator, purpose = about
             is_free = key in free
-            if creator in others and purpose == "message" and strategy == "file_descriptor":
-                is_free = locked is not None and key not in locked
+            if purpose == "message" and strategy == "file_descriptor" and creator in alive and locked is not None:
+                is_free = key not in locked
             status = opened.get(key) or _status_of_name(self._names[key], key)
             found.append(
                 SegmentUsage(

@@ -31,7 +31,7 @@ class Cells:
         self.running = True  # whoever asks for this is a cell, most likely
         self.used = time.monotonic()
         self._shell = shell
-        self._number: int | None = shell.execution_count
+        self._is_numbered = True
         self._made: dict[Key, int | None] = dict.fromkeys(shared_segments())
         self._marks: dict[Key, list[tuple[int, int | None]]] = {}
         """Of segments with small arrays: up to which place, and by which cell."""
@@ -40,23 +40,29 @@ class Cells:
 
     def made_in(self, key: Key, offset: int) -> str:
         """Return `Cell In[3]` for what is at this place of a segment; empty when that is not known."""
-        number = self._made.get(key, self._number)
+        number = self._made[key] if key in self._made else self._running_number()
         if key in self._marks:
             marks = [cell for end, cell in self._marks[key] if offset < end]
-            number = marks[0] if marks else self._number
+            number = marks[0] if marks else self._running_number()
         return "" if number is None else f"Cell In[{number}]"
 
     def begin(self, info: Any = None) -> None:
         """A cell begins."""
         self._note(None)
         self.running, self.used = True, time.monotonic()
-        self._number = self._shell.execution_count if getattr(info, "store_history", True) else None
+        self._is_numbered = getattr(info, "store_history", True)
 
     def end(self, result: Any = None) -> None:
         """It has ended."""
-        self._note(self._number)
+        self._note(getattr(result, "execution_count", None))
         self.running, self.used = False, time.monotonic()
-        self._number = None
+
+    def _running_number(self) -> int | None:
+        """Return the number of the cell that runs, which is the last one in the history. (The shell's count is one more
+        in newer versions of IPython.)"""
+        if not self.running or not self._is_numbered:
+            return None
+        return len(self._shell.history_manager.input_hist_raw) - 1
 
     def _note(self, cell: int | None) -> None:
         self._mark(cell)

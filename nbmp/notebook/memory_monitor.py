@@ -21,8 +21,9 @@ from nbmp.monitoring.memory_text import ROWS, view_table
 from nbmp.monitoring.memory_view import memory_view
 from nbmp.notebook import clicks, live, naming
 from nbmp.notebook.memory_cells import Cells, cells_of
-from nbmp.notebook.memory_render import html_view
+from nbmp.notebook.memory_render import NAME, RULES, body_of, head_of, html_view
 from nbmp.notebook.output import channel_here
+from nbmp.notebook.style import STYLE
 
 IDLE_SECONDS = 600.0
 """So long it moves after the last cell has ended."""
@@ -87,20 +88,17 @@ class MemoryPicture:
         self._rows = rows
         self._holders = Holders("notebook" if hasattr(shell, "kernel") else "this process")
         self._next = 0.0
-        self._html = self._text = ""
-        self._can_trim = self._can_clean = False
-        self._frame: Any = None
-        self._buttons: tuple[Any, Any] | None = None
+        self._state = ""
+        self._changing: tuple[Any, ...] = ()
+        """The widgets for head and body, and the buttons."""
 
     def look(self) -> None:
         if time.monotonic() < self._next and not self.has_ended():
             return
         begun = time.thread_time()
         self._holders.look(naming.names(self._shell))
-        view = memory_view(_names(self._shell), self._holders, self._cells.made_in)
-        self._html = html_view(view, self._rows, time.strftime("as of %H:%M:%S") if self.has_ended() else "")
-        self._text = view_table(view, self._rows)
-        self._can_trim, self._can_clean = view.own_cached > 0, bool(view.leftovers)
+        self._view = memory_view(_names(self._shell), self._holders, self._cells.made_in)
+        self._state = time.strftime("as of %H:%M:%S") if self.has_ended() else ""
         self._next = time.monotonic() + max(LOOK_SECONDS, (time.thread_time() - begun) / SHARE)
 
     def has_ended(self) -> bool:
@@ -108,32 +106,33 @@ class MemoryPicture:
         return self.is_over or idle > IDLE_SECONDS
 
     def html(self) -> str:
-        return self._html
+        return html_view(self._view, self._rows, self._state)
 
     def text(self) -> str:
-        return self._text
+        return view_table(self._view, self._rows)
 
     def widget(self, widgets: ModuleType) -> Any:
-        self._frame = widgets.HTML(self._html)
-        give_back = clicks.button(
-            widgets, "Give cached back", self._give_back, tooltip="nbmp.trim(): free what is kept for the next messages"
-        )
-        clean = clicks.button(
-            widgets, "Remove leftovers", self._clean, tooltip="free what sessions that died have left in /dev/shm"
-        )
-        self._buttons = give_back, clean
-        row = widgets.HBox(self._buttons)
-        box = widgets.VBox([self._frame, row])
-        box.observe(lambda _: [widget.close() for widget in (self._frame, row, give_back, clean)], "comm")
+        trim_tip = "nbmp.trim(): free what this process keeps for the next messages"
+        clean_tip = "%mpshm --clean: free what sessions that died have left in /dev/shm"
+        give_back = clicks.button(widgets, "Give cached back", self._give_back, tooltip=trim_tip)
+        clean = clicks.button(widgets, "Remove leftovers", self._clean, tooltip=clean_tip)
+        style, head, body = widgets.HTML(STYLE + RULES), widgets.HTML(), widgets.HTML()
+        top = widgets.HBox([head, clean, give_back])
+        box = widgets.VBox([style, top, body])
+        for part, name in ((top, "head"), (box, "nbmp"), (box, NAME), (box, "nbmp-moves")):
+            part.add_class(name)
+        inside = style, head, body, clean, give_back, top
+        box.observe(lambda _: _close(*inside, box.layout), "comm")  # closing a box leaves what is in it
+        self._changing = head, body, give_back, clean
         self.change()
         return box
 
     def change(self) -> None:
-        self._frame.value = self._html  # traitlets sends it only if it is different
-        assert self._buttons is not None
-        give_back, clean = self._buttons
-        give_back.disabled = not self._can_trim
-        clean.layout.display = "" if self._can_clean else "none"
+        """Set what has changed: traitlets compares."""
+        head, body, give_back, clean = self._changing
+        head.value, body.value = head_of(self._view, ""), body_of(self._view, self._rows)
+        give_back.disabled = not self._view.own_cached
+        clean.layout.display = "" if any(left.bytes for left in self._view.leftovers) else "none"
 
     def _give_back(self) -> None:
         trim()
@@ -142,6 +141,13 @@ class MemoryPicture:
     def _clean(self) -> None:
         remove_leftovers()
         self._next = 0.0
+
+
+def _close(*shown: Any) -> None:
+    for widget in shown:
+        for part in (getattr(widget, "layout", None), getattr(widget, "style", None), widget):
+            if part is not None:
+                part.close()
 
 
 def _names(shell: Any) -> dict[str, object]:

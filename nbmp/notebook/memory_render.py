@@ -2,8 +2,9 @@
 
 from html import escape
 
+from nbmp.monitoring.memory_rows import ARRAY, MemoryRow
 from nbmp.monitoring.memory_text import NOTHING, divided, name, places, totals
-from nbmp.monitoring.memory_view import ARRAY, MemoryRow, MemoryView
+from nbmp.monitoring.memory_view import MemoryView
 from nbmp.monitoring.snapshots import size
 from nbmp.notebook.style import block, head, table
 
@@ -15,24 +16,47 @@ RULES = """<style>
 .nbmp .meter{display:flex;height:5px;background:rgba(128,128,128,.16)}
 .nbmp .meter i{display:block;height:100%}
 .nbmp .note{padding:5px 10px;border-top:1px solid var(--line);font-size:12px}
-.nbmp .note b{font-weight:500}
+.nbmp.nbmp td.soft,.nbmp.nbmp .note.soft{color:var(--soft)}
 .nbmp.nbmp td.name{max-width:19em;overflow:hidden;text-overflow:ellipsis;font-family:var(--code);font-size:12px}
 .nbmp.nbmp td.who{max-width:17em;overflow:hidden;text-overflow:ellipsis}
 .nbmp .extra{color:var(--soft);font-family:var(--jp-ui-font-family,system-ui,sans-serif)}
+.nbmp.nbmp.nbmp-moves{display:block;width:auto;padding:0}
+.nbmp-moves>.head{width:auto;margin:0}
+.nbmp-moves .widget-html,.nbmp-moves .widget-html-content{display:block;margin:0;width:auto;height:auto;min-width:0;
+ line-height:inherit;font-size:inherit}
+.nbmp-moves>.head>.widget-html{flex:1 1 340px}
+.nbmp-moves .head .head{padding:0;background:none}
+.nbmp-moves>.head>button{flex:none;width:auto;height:24px;line-height:22px;margin:0;padding:0 10px;font-size:12px;
+ border:1px solid var(--line);border-radius:6px;background:var(--jp-layout-color1,transparent);
+ color:var(--jp-ui-font-color1,inherit)}
+.nbmp-moves>.head>button:disabled{opacity:.45}
+@container (max-width:520px){.nbmp.nbmp td.name{max-width:10em}.nbmp.nbmp td.who{white-space:normal}}
 </style>"""
 
+NAME = "nbmp-memory"
+
 HEAD = (
-    '<tr><th>name</th><th>shape</th><th class="wide">dtype</th><th class="r">bytes</th><th>made in</th>'
+    '<tr><th>name</th><th>shape</th><th class="wide">dtype</th><th class="r">bytes</th><th class="wide">made in</th>'
     '<th>mapped by</th><th class="wide"></th></tr>'
 )
 
 
 def html_view(view: MemoryView, rows: int | None, state: str) -> str:
     """Return the view as HTML; names are escaped. `state` says in a word or two of when it is."""
-    shown, rest = divided(view, rows)
+    return RULES + block(NAME, head_of(view, state), body_of(view, rows))
+
+
+def head_of(view: MemoryView, state: str) -> str:
+    """Return its head line."""
     parts = [escape(totals(view))]
     if state:
         parts.append(f'<span class="soft">{escape(state)}</span>')
+    return head("Shared memory", view.strategy, *parts)
+
+
+def body_of(view: MemoryView, rows: int | None) -> str:
+    """Return what is below the head."""
+    shown, rest = divided(view, rows)
     body = [_meter(view)]
     if shown:
         most = max(row.bytes for row in shown) or 1
@@ -41,8 +65,9 @@ def html_view(view: MemoryView, rows: int | None, state: str) -> str:
         body.append(f'<div class="note soft">{escape(NOTHING)}</div>')
     if rest:
         body.append(f'<div class="note soft">{escape(rest)}</div>')
+    body += [f'<div class="note soft">{escape(place)}</div>' for place in places(view)]
     body += [f'<div class="note waiting">{escape(remark)}</div>' for remark in view.remarks]
-    return RULES + block("nbmp-memory", head("Shared memory", "; ".join(places(view)), *parts), "\n".join(body))
+    return "\n".join(body)
 
 
 def _meter(view: MemoryView) -> str:
@@ -55,7 +80,7 @@ def _meter(view: MemoryView) -> str:
         (others, OTHERS, "other"),
     ]
     bars = "".join(
-        f'<i title="{text}: {size(part)} of {size(limit)}" style="width:{min(100, 100 * part / limit):.2f}%;'
+        f'<i title="{text}: {size(part)} of {size(limit)}" style="width:{min(100, 100 * part / limit):.1f}%;'
         f'background:{colour}"></i>'
         for part, colour, text in parts
         if part
@@ -71,9 +96,10 @@ def _row(row: MemoryRow, most: int) -> str:
     else:
         names = f'<td class="soft">{escape(called)}</td>'
     shape = "" if row.shape is None else str(row.shape)
+    who = escape(row.mapped_by)
     return (
         f'<tr>{names}<td>{shape}</td><td class="wide">{escape(row.dtype)}</td><td class="r">{size(row.bytes)}</td>'
-        f'<td>{escape(row.made_in)}</td><td class="who" title="{escape(row.mapped_by)}">{escape(row.mapped_by)}</td>'
+        f'<td class="wide">{escape(row.made_in)}</td><td class="who" title="{who}">{who}</td>'
         f'<td class="wide">{_bar(row, most)}</td></tr>'
     )
 
