@@ -21,6 +21,16 @@ THREADS = "import threading\n[t.name for t in threading.enumerate() if 'nbmp-wid
 @pytest.fixture(autouse=True)
 def imported(shared_kernel: Kernel) -> None:
     shared_kernel.run("import nbmp, numpy as np, os, time\nfrom nbmp.notebook import memory_monitor as m")
+    shared_kernel.is_attended = False
+
+
+def seen(kernel: Kernel, code: str) -> Cell:
+    """Run a cell as from a front end that somebody sits at."""
+    kernel.is_attended = True
+    try:
+        return kernel.run(code)
+    finally:
+        kernel.is_attended = False
 
 
 def number(cell: Cell) -> int:
@@ -60,7 +70,7 @@ def test_a_program_that_runs_the_notebook_gets_a_table_and_no_thread(kernel: Ker
 
 
 def test_it_moves_under_its_cell_and_freezes_to_html_when_another_one_is_shown(kernel: Kernel) -> None:
-    first = kernel.run("%mpshm", asked=True)
+    first = seen(kernel, "%mpshm")
     (shown,) = first.of("display_data")
     assert shown.content["data"].keys() == {"text/plain", WIDGET}
     before = len(kernel.messages)
@@ -71,7 +81,7 @@ def test_it_moves_under_its_cell_and_freezes_to_html_when_another_one_is_shown(k
     assert f"Cell In[{number(work)}]" in str(found[0].content)
     bodies = [m for m in kernel.messages[before:] if m.kind == "comm_msg" and 'class="meter"' in str(m.content)]
     assert len(bodies) <= 5
-    second = kernel.run("nbmp.memory_monitor()", asked=True)
+    second = seen(kernel, "nbmp.memory_monitor()")
     kernel.until(lambda: bool(first.of("update_display_data")), "the first one is frozen", 10)
     last = first.of("update_display_data")[-1].content["data"]
     assert last.keys() == {"text/plain", "text/html"}
@@ -82,7 +92,7 @@ def test_it_moves_under_its_cell_and_freezes_to_html_when_another_one_is_shown(k
 
 
 def test_it_freezes_some_time_after_the_last_cell_and_its_thread_ends(kernel: Kernel) -> None:
-    cell = kernel.run("%mpshm", asked=True)
+    cell = seen(kernel, "%mpshm")
     assert kernel.run(THREADS).value == "['nbmp-widget-updater']"
     kernel.run("m.IDLE_SECONDS = 0.5")
     kernel.until(lambda: bool(cell.of("update_display_data")), "it is frozen", 10)
@@ -95,7 +105,7 @@ def test_closing_leaves_no_widget(kernel: Kernel) -> None:
     kernel.run("import ipywidgets.widgets.widget as w")
     count = "len(getattr(w, '_instances', None) or w.Widget.widgets or ())"
     before = kernel.run(count).value
-    freeze(kernel, kernel.run("%mpshm", asked=True))
+    freeze(kernel, seen(kernel, "%mpshm"))
     kernel.until(lambda: kernel.run(count).value == before, "they are closed", 5)
 
 
@@ -134,7 +144,7 @@ def test_a_pools_workers_are_called_workers(kernel: Kernel) -> None:
 
 def test_the_button_gives_back_what_is_cached(kernel: Kernel) -> None:
     kernel.run("q = nbmp.Queue()\nq.put(np.ones(500_000))\n_ = q.get(timeout=5)\ndel _")
-    cell = kernel.run("%mpshm", asked=True)
+    cell = seen(kernel, "%mpshm")
     assert any(line.startswith("cached, for the next message") for line in lines(cell))
     kernel.run("*_, give_back, clean = m._latest._changing\nassert not give_back.disabled\ngive_back.click()")
     kernel.run(
@@ -150,7 +160,7 @@ def test_options_and_mistakes(kernel: Kernel) -> None:
         assert option in told
     assert "there is no option --al; did you mean --all?" in kernel.run("%mpshm --al", fails=True).error
     assert kernel.complete("%mpshm --", 9)[:4] == ["--help", "--all", "--once", "--trim"]
-    assert not kernel.run("%mpshm --once", asked=True).of("display_data")[0].content["data"].get(WIDGET)
+    assert not seen(kernel, "%mpshm --once").of("display_data")[0].content["data"].get(WIDGET)
     kernel.run("many = {str(size): nbmp.zeros(100_000 + size) for size in range(30)}")
     assert any(
         line.startswith("and 10 smaller arrays") for line in lines(kernel.run("nbmp.memory_monitor(moves=False)"))
@@ -161,7 +171,7 @@ def test_options_and_mistakes(kernel: Kernel) -> None:
 
 
 def test_captured_output_gets_the_table(kernel: Kernel) -> None:
-    kernel.run("%%capture captured\n%mpshm", asked=True)
+    seen(kernel, "%%capture captured\n%mpshm")
     assert (
         kernel.run("captured.outputs[0].data.keys() == {'text/plain', 'text/html'}, captured.stdout").value
         == "(True, '')"
@@ -177,6 +187,7 @@ def test_names_are_escaped(kernel: Kernel) -> None:
 
 
 def test_without_the_extension_the_function_shows_it_and_does_not_know_earlier_cells(fresh_kernel: Kernel) -> None:
+    fresh_kernel.is_attended = False
     fresh_kernel.run("import nbmp\nearly = nbmp.zeros(100_000)")
     fresh_kernel.run("nbmp.memory_monitor()")
     later = fresh_kernel.run("late = nbmp.zeros(100_000)")
