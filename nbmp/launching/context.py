@@ -311,11 +311,17 @@ class ProcessContext:
             presses.deliver()
 
     def _wait(self, is_met: Callable[[], bool], seconds: float | None) -> None:
-        """Wait until `is_met()`, at most `seconds`."""
+        """Wait until `is_met()`, at most `seconds`. Elsewhere than in the main thread no interrupt is looked for."""
         deadline = math.inf if seconds is None else time.monotonic() + seconds
-        with self._changed:
-            while not is_met() and (left := deadline - time.monotonic()) > 0:
-                self._changed.wait(min(left, LOOK_SECONDS))
+        is_main = threading.current_thread() is threading.main_thread()
+        look = LOOK_SECONDS if is_main else threading.TIMEOUT_MAX
+        while True:
+            with self._changed:
+                left = deadline - time.monotonic()
+                if is_met() or left <= 0 or (self._changed.wait(min(left, look)) and is_met()):
+                    return
+            if is_main:
+                self.frontend.while_waiting()
 
     def _signal(self, records: Sequence[RankRecord], number: signal.Signals) -> None:
         for record in records:

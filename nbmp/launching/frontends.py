@@ -61,6 +61,9 @@ class Frontend(Protocol):
     def watch(self, context: "ProcessContext") -> None:
         """Ranks were started: show a monitor of them, if this place has one."""
 
+    def while_waiting(self) -> None:
+        """The main thread waits for ranks: called now and then, to see to what else it has to do. Never raises."""
+
     def cell_name(self, filename: str) -> str | None:
         """Return how a person knows this source file (`"Cell In[3]"`), None when it is an ordinary file."""
 
@@ -91,6 +94,9 @@ class PlainFrontend:
         return StreamSink()
 
     def watch(self, context: "ProcessContext") -> None:
+        pass
+
+    def while_waiting(self) -> None:
         pass
 
     def cell_name(self, filename: str) -> str | None:

@@ -1,12 +1,14 @@
 """Buttons whose clicks come while a cell runs, wherever the front end can carry them.
 
-    front end             sends a click to the kernel: on a subshell (JupyterLab 4.4 and newer, ipykernel 7), or else on
-                          the shell channel, which is read when the cell has ended
-    subshell or main      takes the message; only starts the action's thread, so that the next click is taken at once
-    nbmp-click            one thread for each click: runs the action, and shows on the button if it failed
+    front end       sends a click to the kernel, at once
+    kernel          takes it at once in a thread of a subshell: the front end's own (JupyterLab 4.4 and newer), or ours
+                    (`subshells`); in ipykernel 6 the main thread takes it while it waits for ranks (`polling`).
+                    Otherwise (other front ends with ipykernel 7.0 to 7.3; in ipykernel 6 a cell that does something
+                    else than wait for ranks) it is taken when the cell has ended
+    nbmp-click      one thread for each click: runs the action, and shows on the button if it failed
 
 ipykernel 7.4 hands a message for a widget to the subshell that the widget was last changed from: to the main thread for
-all that a cell shows, where it waits for the cell's end. `arrive_at_once` has it stay where the front end sent it.
+all that a cell shows, where it waits for the cell's end. `arrive_at_once` has it go where the front end sent it.
 
 And a message for a widget is like a cell to IPython: hooks run before and after it. One of them shows and closes the
 figures that are open, which belong to the cell that runs meanwhile. `arrive_at_once` keeps the hooks out.
@@ -18,6 +20,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
 from typing import Any
+
+from nbmp.notebook import subshells
 
 LONGEST = 300
 """Of an error's text on a button."""
@@ -68,18 +72,34 @@ def arrive_at_once(*shown: Any) -> None:
             continue
         with suppress(Exception):  # without it, clicks come when the cell has ended
             if hasattr(comm, "_reply_subshell_for"):
-                comm._reply_subshell_for = _as_sent
-            comm.handle_msg = lambda message, comm=comm: _handle(comm, message)
+                comm._reply_subshell_for = _subshell_for
+            comm.handle_msg = _Handler(comm)
 
 
-def _as_sent(data: object, subshell: str | None) -> str | None:
-    return subshell
+def is_ours(comm: Any) -> bool:
+    """Return whether this is the comm of a widget that was given to `arrive_at_once`."""
+    return isinstance(comm.handle_msg, _Handler)
 
 
-def _handle(comm: Any, message: Any) -> None:
-    callback = comm._msg_callback
-    if callback is not None:
-        callback(message)
+class _Handler:
+    """Hands a message to the widget, and nothing more."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+
+    def __call__(self, message: Any) -> None:
+        callback = self._comm._msg_callback
+        if callback is not None:
+            callback(message)
+
+
+def _subshell_for(data: object, subshell: str | None) -> str | None:
+    """Return the subshell that shall have a message, which the front end has sent to this one."""
+    if subshell is not None:
+        return subshell
+    from ipykernel.kernelbase import Kernel
+
+    return subshells.own(Kernel.instance())
 
 
 def _click(made: Any, action: Callable[[], object], show: Callable[[str], object], context: Any) -> None:

@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbmp.launching import last
 from nbmp.launching.frontends import Sink
-from nbmp.notebook import cells, monitor, output
+from nbmp.notebook import cells, monitor, output, polling
 
 if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
@@ -22,6 +22,7 @@ class NotebookFrontend:
 
     def __init__(self, shell: Any):
         self._shell = shell
+        self._kernel = getattr(shell, "kernel", None)
         self._watched = threading.Event()
 
     def sink(self, *, watched: bool = True) -> Sink:
@@ -37,6 +38,11 @@ class NotebookFrontend:
                 monitor.watch(self._shell, context)
         finally:
             self._watched.set()
+
+    def while_waiting(self) -> None:
+        with suppress(Exception):
+            if polling.can_poll(self._kernel):
+                polling.take_clicks(self._kernel)
 
     def cell_name(self, filename: str) -> str | None:
         return cells.cell_name(self._shell, filename)

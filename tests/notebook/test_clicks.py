@@ -7,7 +7,7 @@ import pytest
 from tests.notebook.kernels import Kernel
 
 DEFINED = """\
-import ipywidgets, os, threading, time
+import ipywidgets, nbmp, os, threading, time
 from nbmp.notebook import clicks
 def wait_for(name):
     while not os.path.exists(name):
@@ -41,6 +41,19 @@ def test_a_click_is_handled_while_a_cell_runs_where_there_are_subshells(kernel: 
     kernel.until(lambda: "begun" in cell.text(), "the cell runs")
     kernel.click(comm, subshell)
     kernel.until(lambda: bool(cell.ended), "the click ends the cell")
+
+
+def test_a_click_is_handled_while_a_cell_waits_for_ranks_whatever_the_front_end_sends(kernel: Kernel) -> None:
+    comm = made(kernel, "lambda: touch('clicked')")
+    newer = "hasattr(button.comm, '_reply_subshell_for') or hasattr(get_ipython().kernel, 'msg_queue')"
+    if kernel.run(newer).value == "False":
+        pytest.skip("ipykernel 7.0 to 7.3 has no way in")
+    cell = kernel.start("nbmp.launch(lambda rank: print('begun') or wait_for('clicked'))\nprint('after')")
+    kernel.until(lambda: "begun" in cell.text(), "the rank runs")
+    kernel.click(comm)
+    later = kernel.start("print('later')")
+    kernel.until(lambda: bool(cell.ended and later.ended), "the click ends the cell")
+    assert (cell.text(), later.text()) == ("[0] begun\nafter\n", "later\n")
 
 
 def test_a_change_of_a_text_field_arrives_while_a_cell_runs(kernel: Kernel, subshell: str | None) -> None:
