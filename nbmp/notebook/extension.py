@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nbmp.notebook import completion, live, memory_cells, monitor
+from nbmp.notebook import completion, leaving, live, memory_cells, monitor
 from nbmp.notebook.control import ControlMagics
 from nbmp.notebook.magics import MpspawnMagics
 from nbmp.notebook.memory_magic import MemoryMagics
@@ -18,6 +18,7 @@ def load_ipython_extension(shell: Any) -> None:
         shell.events.register("post_run_cell", live.settle)
     memory_cells.cells_of(shell)
     monitor.enable()
+    leaving.enable(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -32,6 +33,7 @@ def unload_ipython_extension(shell: Any) -> None:
         shell.events.unregister("post_run_cell", live.settle)
     memory_cells.disable()
     monitor.disable()
+    leaving.disable()
 
 
 def with_a_body(lines: list[str]) -> list[str]:

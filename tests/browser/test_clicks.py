@@ -1,8 +1,9 @@
-"""Clicks and typing in JupyterLab while a cell runs."""
+"""Clicks and typing in JupyterLab while a cell runs, and ranks that run on when it has ended."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,8 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
 ]
+
+PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
 
 CELLS = [
     "import threading, ipywidgets\n"
@@ -43,3 +46,28 @@ def test_a_click_and_what_is_typed_arrive_while_the_cell_blocks(jupyter: Lab) ->
         page.wait_for_selector("text=clicked True", timeout=20_000)
         page.fill(".widget-text input", "rank 7")
         page.wait_for_selector("text=typed True", timeout=20_000)
+
+
+BACKGROUND = [
+    "%load_ext nbmp\nimport time",
+    "%%mpspawn -n 3 --bg --name ctx\n"
+    "for step in range(100):\n"
+    "    print('step', step)\n"
+    "    time.sleep(0.1)\n"
+    "    if rank == 1 and step == 60:\n"
+    "        raise ValueError('shapes (8,3) and (4,) do not match')",
+    "sum(range(10))",
+]
+
+
+def test_a_launch_in_the_background_moves_on_and_its_failure_is_told_under_its_cell(jupyter: Lab) -> None:
+    PICTURES.mkdir(exist_ok=True)
+    with jupyter.notebook("background.ipynb", BACKGROUND, "JupyterLab Light") as page:
+        run_cells(page, 3)
+        page.wait_for_selector(".jp-CodeCell >> nth=2 >> text=45")
+        launching = page.locator(".jp-CodeCell >> nth=1")
+        assert "3 running" in launching.inner_text()
+        page.screenshot(path=PICTURES / "background-running.png")
+        launching.locator("text=ProcessRaisedException").wait_for(timeout=60_000)
+        launching.locator("text=2 stopped").wait_for()
+        page.screenshot(path=PICTURES / "background-failed.png")

@@ -1,0 +1,41 @@
+"""`%%mpspawn --bg` in IPython in a terminal: no kernel, no pictures, the same words."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from tests import scripts
+from tests.notebook.kernels import plain
+
+CELL = "get_ipython().run_cell({!r})\n"
+
+
+def ran(folder: Path, *cells: str) -> subprocess.CompletedProcess[str]:
+    """Run cells in a terminal's IPython to its end."""
+    scripts.write(folder, "".join(map(CELL.format, ("%load_ext nbmp\nimport time", *cells))), "cells.py")
+    done = scripts.run(folder, "import IPython\nIPython.start_ipython(argv=['--simple-prompt', 'cells.py'])")
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_lines_and_results_come_while_others_run(tmp_path: Path) -> None:
+    done = ran(tmp_path, "%%mpspawn -n 2 --bg --name ctx\nprint('line')\nrank", "print('joined', ctx.join())")
+    lines = plain(done.stdout).splitlines()
+    assert sorted(lines[:2]) == ["[0] line", "[1] line"]
+    assert set(lines[2:]) >= {"joined True"}
+    assert not done.stderr
+
+
+def test_a_failure_is_told_at_once_and_not_again_at_exit(tmp_path: Path) -> None:
+    wait = "import threading\nwhile any(t.name == 'nbmp-background' for t in threading.enumerate()): time.sleep(0.01)"
+    done = ran(tmp_path, "%%mpspawn -n 2 --bg\n1 / rank", wait)
+    assert plain(done.stderr).startswith("ProcessRaisedException: rank 0 of 2 ")
+    assert plain(done.stderr).count("ZeroDivisionError") == 1
+
+
+def test_ranks_that_still_run_at_exit_are_stopped_and_that_is_said(tmp_path: Path) -> None:
+    done = ran(tmp_path, "%%mpspawn -n 2 --bg\ntime.sleep(100)")
+    pattern = r"nbmp: launch-1 still ran and was stopped: ranks 0 and 1 ended \d\.\d s after SIGTERM\n"
+    assert re.fullmatch(pattern, done.stderr)
