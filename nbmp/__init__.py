@@ -9,7 +9,7 @@
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
-    a look      status, last_launch, memory_monitor; progress makes a progress bar
+    a look      status, last_launch, output, memory_monitor; progress makes a progress bar
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `pools` keeps workers busy, `memory` shares arrays, `pickling` turns objects
@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from nbmp.launching.default_method import get_start_method as get_start_method
     from nbmp.launching.default_method import set_start_method as set_start_method
     from nbmp.launching.last import last_launch as last_launch
+    from nbmp.launching.outputs import output as output
     from nbmp.launching.start import launch as launch
     from nbmp.launching.start import spawn as spawn
     from nbmp.launching.start import start_processes as start_processes
@@ -171,6 +172,7 @@ _HOMES = {
     "memory_usage": "nbmp.monitoring.memory",
     "ones": "nbmp.memory.arrays",
     "ones_like": "nbmp.memory.likes",
+    "output": "nbmp.launching.outputs",
     "parent_process": "multiprocessing",
     "progress": "nbmp.bars",
     "reducer": "multiprocessing",

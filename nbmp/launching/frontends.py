@@ -37,13 +37,19 @@ class Display(NamedTuple):
 
 
 class Sink(Protocol):
-    """Shows what the ranks of one launch write. Called from one thread of the launching process, never from a rank."""
+    """Shows what the ranks of one launch, or the workers of one pool, write. Never called from a rank."""
 
     def write(self, chunks: Sequence[Chunk]) -> None:
         """Show these lines, in this order, tagged with their rank."""
 
-    def display(self, rank: int, message: Display) -> None:
+    def display(self, rank: int, message: Display, label: str = "") -> None:
         """Show what `rank` displayed."""
+
+    def settle(self) -> float | None:
+        """Show what was held back and is due; return after how many seconds to call again, None: not before a write."""
+
+    def end(self, rank: int) -> None:
+        """Show all that was held back of a rank: it has ended, and everything that it wrote was given to `write`."""
 
 
 class Frontend(Protocol):
@@ -78,10 +84,16 @@ class StreamSink:
                 stream.write(tagged(chunk))
                 stream.flush()
 
-    def display(self, rank: int, message: Display) -> None:
+    def display(self, rank: int, message: Display, label: str = "") -> None:
         text = message.content.get("data", {}).get("text/plain")
         if text is not None:
-            self.write([Chunk(rank, "stdout", f"{text}\n")])
+            self.write([Chunk(rank, "stdout", f"{text}\n", label)])
+
+    def settle(self) -> float | None:
+        return None
+
+    def end(self, rank: int) -> None:
+        pass
 
 
 class PlainFrontend:

@@ -37,6 +37,11 @@ class KeptOutput:
         self._tail: deque[_Block] = deque()
         self._head_bytes = self._tail_bytes = 0
 
+    @property
+    def size(self) -> int:
+        """Bytes that it takes."""
+        return self._head_bytes + self._tail_bytes
+
     def add(self, text: str) -> None:
         """Keep whole lines; `text` ends with a newline."""
         block = _Block(self.lines, text.count("\n"), text.encode())

@@ -5,6 +5,7 @@ import os
 import time
 
 from nbmp import platforms
+from nbmp.launching import terminal
 from nbmp.launching.frontends import Chunk
 from nbmp.launching.private import Descriptor
 
@@ -33,6 +34,7 @@ class RankStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._partial: list[str] = []
         self._begun = ""
+        self._style = ""
         os.set_blocking(pipe.fileno(), False)
 
     def read(self) -> tuple[list[Chunk], bool]:
@@ -63,20 +65,20 @@ class RankStream:
 
     def _add(self, text: str) -> list[Chunk]:
         head, end, tail = text.rpartition("\n")
-        whole = "".join((*self._partial, head)) if end else ""
-        self._begun = _visible(tail if end else self._begun + tail)[:SHOWN]
-        shown = self._begun or _visible(whole.rpartition("\n")[2])[:SHOWN]
-        if shown.strip():
-            self.last_line, self.wrote_at = shown, time.monotonic()
-        if not end:
+        whole = ""
+        if end:
+            whole, self._style = terminal.finished("".join((*self._partial, head)), self._style)
+            self._partial.clear()
+        if tail:
             self._partial.append(tail)  # joined once, at its end: it may be megabytes
-            return []
-        self._partial = [tail]
-        if "\r" in whole:  # a terminal would show what was written over it last
-            whole = "\n".join(_visible(line.rstrip("\r")) for line in whole.split("\n"))
-        return [Chunk(self.rank, self.name, whole + "\n", self.label)]
+            if "\r" in tail or "\b" in tail:  # or it goes on for days, written over again and again
+                self._partial = [terminal.unsettled("".join(self._partial), self._style)]
+        self._note(tail if end else self._begun + tail, whole)
+        return [Chunk(self.rank, self.name, whole + "\n", self.label)] if end else []
 
-
-def _visible(line: str) -> str:
-    """Return what a terminal shows of a line that was written over by carriage returns."""
-    return line.rpartition("\r")[2]
+    def _note(self, begun: str, whole: str) -> None:
+        """Remember the last line: the one that has begun, or else the last whole one."""
+        self._begun = terminal.unsettled(begun)[: 2 * SHOWN]
+        shown = (terminal.settled(self._begun) or whole.rpartition("\n")[2])[:SHOWN]
+        if shown.strip():
+            self.last_line, self.wrote_at = terminal.uncoloured(shown), time.monotonic()

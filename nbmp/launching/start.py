@@ -11,6 +11,7 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from nbmp.errors import LaunchTimeoutError
+from nbmp.launching import outputs
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
@@ -172,6 +173,7 @@ def start(
         followed = ProcessContext(records, choice, frontend, sink, daemon)
         end_at_exit(followed)
         remember(followed)
+        outputs.remember(followed)
         return followed
 
     try:

@@ -10,6 +10,7 @@ It holds no lock while it reads or shows. It ends when the last rank has ended.
 
 import contextlib
 import logging
+import math
 import pickle
 import selectors
 import threading
@@ -52,6 +53,7 @@ class Supervisor(threading.Thread):
         self._oom_kills = platforms.oom_kills()
         self._waiting: list[Chunk] = []
         self._shown_at = 0.0
+        self._settles_at = math.inf
         self._told = False
         self._living = set(records)
         with making() as register:
@@ -66,15 +68,23 @@ class Supervisor(threading.Thread):
 
     def run(self) -> None:
         while self._living:
-            pause = max(0.0, self._shown_at + SHOW_SECONDS - time.monotonic()) if self._waiting else None
+            pause = self._pause()
             # what has ended comes last, so that what it said before is heard before
             for key, _ in sorted(self._selector.select(pause), key=lambda event: event[0].data[0] == self._end):
                 if key.fileobj in self._selector.get_map():
                     action, *arguments = key.data
                     action(*arguments)
-            if self._waiting and time.monotonic() - self._shown_at >= SHOW_SECONDS:
+            now = time.monotonic()
+            if self._waiting and now - self._shown_at >= SHOW_SECONDS:
                 self._show()
+            elif now >= self._settles_at:
+                self._settle()
         self._selector.close()
+
+    def _pause(self) -> float | None:
+        """Return how long there is nothing to do if nothing comes."""
+        until = min(self._settles_at, self._shown_at + SHOW_SECONDS if self._waiting else math.inf)
+        return None if until == math.inf else max(0.0, until - time.monotonic())
 
     def _watch(self, file: Any, action: Callable[..., None], *arguments: Any) -> None:
         self._selector.register(file, selectors.EVENT_READ, (action, *arguments))
@@ -95,8 +105,16 @@ class Supervisor(threading.Thread):
     def _show(self) -> None:
         chunks, self._waiting = self._waiting, []
         self._shown_at = time.monotonic()
+        self._try(self._sink.write, chunks)
+        self._settle()
+
+    def _settle(self) -> None:
+        pause = self._try(self._sink.settle)
+        self._settles_at = math.inf if pause is None else time.monotonic() + pause
+
+    def _try(self, show: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            self._sink.write(chunks)
+            return show(*arguments)
         except Exception:
             if not self._told:
                 _log.exception("what ranks wrote could not be shown (said once)")
@@ -119,10 +137,12 @@ class Supervisor(threading.Thread):
         for stream in record.streams:  # what was written before it was shown comes before it
             self._keep(record, stream.read_all())
         self._show()
+        stream = record.streams[0]
         try:
-            self._sink.display(record.rank, message.read())
+            self._sink.display(stream.rank, message.read(), stream.label)
         except Exception:
             _log.exception("what rank %d displayed could not be shown", record.rank)
+        self._settle()
         with contextlib.suppress(OSError):  # it may have ended since
             record.channel.send(plain(None), SEEN)
 
@@ -148,6 +168,7 @@ class Supervisor(threading.Thread):
         self._selector.unregister(record.process.sentinel)
         self._drain(record)
         self._show()
+        self._try(self._sink.end, record.streams[0].rank)
         state, failure = judge(record, code, self._frontend, self._oom_kills)
         self._close(record)
         self._living.discard(record)

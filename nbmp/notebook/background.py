@@ -18,7 +18,7 @@ from typing import Any
 from nbmp.launching.context import ProcessContext
 from nbmp.launching.start import stop_late
 from nbmp.notebook.arguments import Options
-from nbmp.notebook.output import channel_here
+from nbmp.notebook.channel import channel_here
 from nbmp.reports import COLOURS
 
 _log = logging.getLogger("nbmp")

@@ -28,10 +28,12 @@ class NotebookFrontend:
     def sink(self, *, watched: bool = True) -> Sink:
         if not watched:
             self._watched.set()
-        return output.sink_here(self._shell, self._watched)
+        self._sink = output.sink_here(self._shell, self._watched)
+        return self._sink
 
     def watch(self, context: "ProcessContext") -> None:
         last.keep(context)
+        self._sink.launched(context.number)
         # Whatever goes wrong with a picture of the ranks, they run on.
         try:
             with suppress(Exception):

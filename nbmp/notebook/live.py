@@ -17,7 +17,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, Protocol
 
-from nbmp.notebook.output import CellChannel
+from nbmp.notebook.channel import CellChannel
 
 RATE = 5
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -20,9 +20,9 @@ from nbmp.monitoring.holders import Holders
 from nbmp.monitoring.memory_text import ROWS, view_table
 from nbmp.monitoring.memory_view import memory_view
 from nbmp.notebook import clicks, live, naming
+from nbmp.notebook.channel import channel_here
 from nbmp.notebook.memory_cells import Cells, cells_of
 from nbmp.notebook.memory_render import NAME, RULES, body_of, head_of, html_view
-from nbmp.notebook.output import channel_here
 from nbmp.notebook.style import STYLE
 
 IDLE_SECONDS = 600.0

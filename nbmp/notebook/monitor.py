@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbmp.monitoring import Sampler, text_table
 from nbmp.notebook import live
-from nbmp.notebook.output import channel_here
+from nbmp.notebook.channel import channel_here
 from nbmp.notebook.render import html_table
 
 if TYPE_CHECKING:

@@ -61,6 +61,7 @@ class Kernel:
 
     def __init__(self, folder: str, env: dict[str, str]) -> None:
         self._manager = KernelManager(kernel_name="python3")
+        self.folder = folder
         self._manager.start_kernel(cwd=folder, env=env)
         self._client = self._manager.blocking_client()
         self._client.start_channels()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tests.notebook.kernels import Kernel
+from tests.notebook.kernels import Cell, Kernel, plain
 
 pytestmark = pytest.mark.may_keep("children")  # the module's kernel, which keeps a fork server
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 LAUNCH = "import nbmp, time, os, signal\n"
 
 
@@ -71,46 +74,100 @@ def test_output_goes_where_the_launching_code_had_sent_it(kernel: Kernel) -> Non
     assert kernel.run("buffer.getvalue()").value == "'[0] captured 0\\n'"
 
 
+def outputs(cell: Cell) -> list[tuple[str, Any]]:
+    """Return what was shown, in order, without the monitor: the text of a stream, or what a display showed."""
+    found: list[tuple[str, Any]] = []
+    for message in cell.of("stream", "display_data", "update_display_data", "clear_output"):
+        data = message.content.get("data", {})
+        if message.kind == "stream":
+            found.append((message.content["name"], plain(message.content["text"])))
+        elif WIDGET not in data and "nbmp-ranks" not in data.get("text/html", ""):
+            found.append((message.kind, message.content))
+    return found
+
+
 def test_displays_of_ranks_are_rich_and_in_order_with_prints(kernel: Kernel, method: str) -> None:
-    kernel.run("from IPython.display import HTML, Image, clear_output, display, update_display")
+    kernel.run("from IPython.display import HTML, Image, display, update_display")
     cell = kernel.run(
         f"%%mpspawn -n 1 --start-method {method}\n"
         "print('before')\ndisplay(HTML('<b>bold</b>'))\nprint('between')\n"
         "handle = display('first', display_id='here')\nupdate_display('second', display_id='here')\n"
-        "display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + b'0' * 8))\nclear_output(wait=True)\nprint('after')"
+        "display(Image(data=b'\\x89PNG\\r\\n\\x1a\\n' + b'0' * 8))\nprint('after')"
     )
-    seen = [
-        m
-        for m in cell.of("stream", "display_data", "update_display_data", "clear_output")
-        if "nbmp-ranks" not in str(m.content) and "widget-view" not in str(m.content)
+    seen = outputs(cell)
+    caption = ("stdout", "[0] \n")
+    assert seen[0] == ("stdout", "[0] before\n")
+    assert [kind for kind, _ in seen if kind != "update_display_data"] == [
+        "stdout",
+        *("stdout", "display_data"),
+        "stdout",
+        *("stdout", "display_data"),
+        *("stdout", "display_data"),
+        "stdout",
     ]
-    kinds = [m.kind for m in seen]
-    assert kinds == [
-        "stream",
-        "display_data",
-        "stream",
-        "display_data",
-        "update_display_data",
-        "display_data",
-        "clear_output",
-        "stream",
-    ]
-    assert seen[1].content["data"]["text/html"] == "<b>bold</b>"
-    assert seen[3].content["transient"]["display_id"] == seen[4].content["transient"]["display_id"] == "here"
-    assert isinstance(seen[5].content["data"]["image/png"], str)
-    assert seen[6].content == {"wait": True}
+    assert [seen[1], seen[4]] == [caption, caption]
+    shown = [content for kind, content in seen if kind == "display_data"]
+    (updated,) = [content for kind, content in seen if kind == "update_display_data"]
+    assert shown[0]["data"]["text/html"] == "<b>bold</b>"
+    assert (shown[1]["data"]["text/plain"], updated["data"]["text/plain"]) == ("'first'", "'second'")
+    assert shown[1]["transient"] == updated["transient"]
+    assert isinstance(shown[2]["data"]["image/png"], str)
+
+
+def test_text_that_a_rank_displays_is_shown_as_its_lines(kernel: Kernel) -> None:
+    cell = kernel.run("%%mpspawn -n 2 --no-monitor\ndisplay({'rank': rank})")
+    assert sorted(cell.text().splitlines()) == ["[0] {'rank': 0}", "[1] {'rank': 1}"]
+    assert cell.of("display_data") == []
+
+
+def test_ranks_that_run_the_same_code_update_their_own_outputs(kernel: Kernel) -> None:
+    cell = kernel.run(
+        "%%mpspawn -n 2 --no-monitor\nfrom IPython.display import display, update_display\n"
+        "display(f'first {rank}', display_id='same')\nupdate_display(f'second {rank}', display_id='same')"
+    )
+    state: dict[str, str] = {}
+    for _, content in [seen for seen in outputs(cell) if seen[0] != "stdout"]:
+        state[content["transient"]["display_id"]] = content["data"]["text/plain"]
+    assert sorted(state.values()) == ["'second 0'", "'second 1'"]
+
+
+def test_a_rank_can_update_what_the_notebook_displays(kernel: Kernel) -> None:
+    first = kernel.run("from IPython.display import display\nhandle = display('from the notebook', display_id=True)")
+    cell = kernel.run("%%mpspawn -n 1\nhandle.update('from rank 0')")
+    (updated,) = [content for kind, content in outputs(cell) if kind == "update_display_data"]
+    assert updated["transient"] == first.of("display_data")[0].content["transient"]
+    assert updated["data"]["text/plain"] == "'from rank 0'"
+
+
+def test_a_rank_clears_what_it_displayed_and_nothing_else(kernel: Kernel, method: str) -> None:
+    cell = kernel.run(
+        f"%%mpspawn -n 1 --start-method {method}\n"
+        "from IPython.display import HTML, clear_output, display\nimport time\n"
+        "print('a line')\ndisplay(HTML('frame 0'))\n"
+        "for frame in range(1, 6):\n    clear_output(wait=True)\n    display(HTML(f'frame {frame}'))\n"
+        "time.sleep(0.3)\nclear_output()\ndisplay(HTML('the end'))"
+    )
+    seen = outputs(cell)
+    assert "clear_output" not in [kind for kind, _ in seen]
+    places = {content["transient"]["display_id"] for kind, content in seen if kind != "stdout"}
+    assert len(places) == 1
+    shown = [content["data"].get("text/html", "") for kind, content in seen if kind != "stdout"]
+    assert shown[0] == "frame 0"
+    assert "frame 5" in shown  # those in between may be left out
+    assert shown[-2:] == ["", "the end"]
+    assert cell.text() == "[0] a line\n[0] \n"
 
 
 def test_a_display_is_the_first_thing_a_rank_does(kernel: Kernel, method: str) -> None:
-    kernel.run("from IPython.display import HTML\ndef show(rank):\n    display(HTML('<i>only</i>'))")
+    kernel.run("from IPython.display import HTML, display\ndef show(rank):\n    display(HTML('<i>only</i>'))")
     cell = kernel.run(LAUNCH + f"nbmp.start_processes(show, nprocs=2, start_method='{method}')")
     assert [m.content["data"].get("text/html") for m in cell.of("display_data")].count("<i>only</i>") == 2
 
 
 def test_a_widget_shown_by_a_rank_is_shown_as_text(kernel: Kernel) -> None:
     cell = kernel.run("%%mpspawn -n 1 --no-monitor\nimport ipywidgets\ndisplay(ipywidgets.IntSlider())")
-    (shown,) = cell.of("display_data")
-    assert list(shown.content["data"]) == ["text/plain"]
+    assert cell.of("display_data") == []
+    assert "IntSlider(value=0" in cell.text()
 
 
 def test_asking_for_input_is_a_clear_error_at_once(kernel: Kernel, method: str) -> None:
