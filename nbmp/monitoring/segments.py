@@ -90,6 +90,7 @@ class Looks:
         free = {segment.key for segment in recycler.segments() if segment.is_free()}
         free |= {key for key, status in unheld.items() if status.st_nlink == 1}  # a message gives it a second name
         alive, locked = set(self.processes), locked_files()
+        mapped_by, opened_by = self._who(self._mapped), self._who(self._opened)
         found = []
         for key in mapped | opened:
             about = _parsed(self._names[key])
@@ -108,15 +109,24 @@ class Looks:
                     purpose,
                     strategy,
                     creator,
-                    self._who_has(key, self._mapped),
-                    self._who_has(key, self._opened),
+                    mapped_by.get(key, ()),
+                    opened_by.get(key, ()),
                     key,
                 )
             )
         return found
 
-    def _who_has(self, key: Key, things: list[dict[Key, Value]]) -> tuple[int, ...]:
-        return tuple([pid for pid, those in zip(self.processes, things, strict=True) if key in those])
+    def _who(self, things: list[dict[Key, Value]]) -> dict[Key, tuple[int, ...]]:
+        """Return the pids of those that have each. Most have what the one before has: equal tuples are one."""
+        found: dict[Key, tuple[int, ...]] = {}
+        for pid, those in zip(self.processes, things, strict=True):
+            longer: dict[tuple[int, ...], tuple[int, ...]] = {}
+            for key in those:
+                before = found.get(key, ())
+                if before not in longer:
+                    longer[before] = (*before, pid)
+                found[key] = longer[before]
+        return found
 
 
 def _together(things: list[dict[Key, Value]]) -> dict[Key, Value]:

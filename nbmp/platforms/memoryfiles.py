@@ -89,7 +89,9 @@ def _opened(pid: int, names: MutableMapping[Key, str]) -> dict[Key, os.stat_resu
             except OSError:
                 continue  # closed meanwhile
             key = status[2], status[1]  # st_dev, st_ino: by name takes longer
-            if key not in opened and (key in names or _is_named(key, status, str(fd), folder, names)):
+            if key in opened:
+                continue
+            if key in names or _is_named(key, status, str(fd), folder, names):
                 opened[key] = status
     finally:
         os.close(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -202,16 +203,21 @@ def test_unloading_takes_it_away(fresh_kernel: Kernel) -> None:
 
 
 def test_nbclient_saves_html_and_text(tmp_path: Path) -> None:
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
-    sources = ["%load_ext nbmp\nimport nbmp\nweights = nbmp.ones(100_000)", "%mpshm", "weights[:] = 2"]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    client = nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
-    client.execute(env=scripts.environment())
-    (output,) = notebook.cells[1].outputs
-    assert set(output.data) == {"text/plain", "text/html"}
-    assert "weights" in output.data["text/plain"]
-    assert "Cell In[1]" in output.data["text/html"]
+    pytest.importorskip("nbclient")
+    told = scripts.output(
+        tmp_path,
+        """
+        import json, nbclient, nbformat
+        sources = "%load_ext nbmp\\nimport nbmp\\nweights = nbmp.ones(100_000)", "%mpshm", "weights[:] = 2"
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+        nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+        print(json.dumps([output.data for output in notebook.cells[1].outputs]))
+        """,
+    )
+    (shown,) = json.loads(told.splitlines()[-1])
+    assert shown.keys() == {"text/plain", "text/html"}
+    assert re.search(r"^weights .* Cell In\[1\] +notebook$", shown["text/plain"], re.MULTILINE)
+    assert "Cell In[1]" in shown["text/html"]
 
 
 def test_a_script_prints_a_table(tmp_path: Path) -> None:
