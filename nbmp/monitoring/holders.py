@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from multiprocessing import parent_process
 from typing import NamedTuple
 
 from nbmp.launching import registry
@@ -44,10 +45,13 @@ class Holders:
         """Return who these are: `notebook, ranks 1 2`; of several launches with their names; the pid of a stranger."""
         words, strangers = [], []
         members: dict[_Place, list[int]] = {}
+        parent = parent_process()
         for pid in pids:
             place = self._places.get(pid)
             if pid == os.getpid():
                 words.append(self._own)
+            elif parent is not None and pid == parent.pid:
+                words.append("the launching process")
             elif place is None:
                 strangers.append(pid)
             else:

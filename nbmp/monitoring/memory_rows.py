@@ -9,7 +9,8 @@ from nbmp.monitoring.named_arrays import NamedArray
 from nbmp.monitoring.segments import CACHED, SegmentUsage
 from nbmp.platforms.memoryfiles import Key
 
-ARRAY, UNNAMED, MESSAGE, RECEIVED, ARGUMENTS, KEPT = "array", "unnamed", "message", "received", "arguments", "cached"
+ARRAY, UNNAMED, ELSEWHERE = "array", "unnamed", "elsewhere"
+MESSAGE, RECEIVED, ARGUMENTS, KEPT = "message", "received", "arguments", "cached"
 
 FEW = 4
 """Arrays in one list that are alike get a row each, up to this number."""
@@ -22,8 +23,9 @@ class MemoryRow(NamedTuple):
     """An array, or several things that there is less to say about."""
 
     kind: str
-    """`array`: variables hold it. `unnamed`: none that was looked at does. `message`: under way. `received`: arrays of
-    a message that somebody holds. `arguments` of ranks. `cached`: kept for the next message."""
+    """`array`: variables hold it. `unnamed`: this process has it mapped, but no variable that was looked at holds it.
+    `elsewhere`: only other processes have it. `message`: under way. `received`: in a message that somebody holds.
+    `arguments` of ranks. `cached`: kept for the next message."""
     names: tuple[str, ...]
     """The variables, the one that shows most of it first; views of it are among them."""
     number: int
@@ -38,6 +40,7 @@ class MemoryRow(NamedTuple):
     made_in: str
     """The cell and, if it was not the notebook, the process; of messages only who sent them."""
     mapped_by: str
+    """Of what is cached, who keeps it."""
 
 
 class Placed(NamedTuple):
@@ -61,8 +64,8 @@ class Rows:
         self._made_in = made_in
         self._named: dict[int, MemoryRow] = {}
         """By the place of the first variable."""
-        self._others: dict[tuple[str, str, str], list[SegmentUsage]] = {}
-        """By kind, where they were made, and who has them."""
+        self._others: dict[tuple[object, ...], list[SegmentUsage]] = {}
+        """By kind, and by what else tells rows apart."""
 
     def add(self, segment: SegmentUsage, placed: Sequence[Placed]) -> None:
         """Add a segment with the named arrays in it, in order of their places."""
@@ -73,20 +76,34 @@ class Rows:
                 self._add_named(segment, piece)
             return
         kind = _kind(segment)
-        made_in = self._where(segment, 0) if kind in (UNNAMED, RECEIVED, MESSAGE) else ""
-        self._others.setdefault((kind, made_in, self._holders.text(segment.mapped_by)), []).append(segment)
+        apart: tuple[object, ...] = ()
+        if kind == UNNAMED:
+            apart = self._where([segment]), segment.mapped_by
+        elif kind == ELSEWHERE:  # ranks that do the same make arrays of one size
+            apart = (segment.size,)
+        self._others.setdefault((kind, *apart), []).append(segment)
 
     def in_order(self) -> tuple[MemoryRow, ...]:
         """Return all of them: named arrays by size, the rest by size, what is cached."""
         named = _alike([self._named[number] for number in sorted(self._named)])
         others = [
-            MemoryRow(kind, (), len(those), None, "", *_bytes(kind, those), *rest)
-            for (kind, *rest), those in self._others.items()
+            self._row_of_others(str(kind), those)
+            for (kind, *_), those in self._others.items()
             if kind != KEPT or any(one.bytes for one in those)
         ]
         named.sort(key=lambda row: -row.bytes)
         others.sort(key=lambda row: (row.kind == KEPT, -row.bytes))
         return (*named, *others)
+
+    def _row_of_others(self, kind: str, those: Sequence[SegmentUsage]) -> MemoryRow:
+        taken = sum(segment.bytes for segment in those)
+        size = sum(segment.size for segment in those)
+        if kind in (MESSAGE, RECEIVED, KEPT):  # a message's segment has more room than it needs
+            size = taken
+        # who has mapped what is cached will use it again
+        who = {pid for one in those for pid in ([one.creator] if kind == KEPT else one.mapped_by)}
+        made_in = "" if kind in (KEPT, ARGUMENTS) else self._where(those)
+        return MemoryRow(kind, (), len(those), None, "", size, taken, made_in, self._holders.text(sorted(who)))
 
     def _add_named(self, segment: SegmentUsage, placed: Sequence[Placed]) -> None:
         by_size = sorted(placed, key=lambda one: (-one.array.bytes, one.number))
@@ -104,25 +121,21 @@ class Rows:
             first.dtype,
             size,
             min(taken, size),
-            self._where(segment, placed[0].offset),
+            self._where([segment], placed[0].offset),
             self._holders.text(segment.mapped_by),
         )
 
-    def _where(self, segment: SegmentUsage, offset: int) -> str:
-        """Return the cell that made it, or that took it out of a queue."""
-        maker = self._holders.text([segment.creator])
-        if segment.purpose == "message":
+    def _where(self, segments: Sequence[SegmentUsage], offset: int = 0) -> str:
+        """Return the cell that made them, or that took them out of a queue, and who made them if it was another one."""
+        first, own = segments[0], os.getpid()
+        makers = sorted({segment.creator for segment in segments})
+        maker = self._holders.text(makers)
+        if first.purpose == "message":
             return f"from {maker}"
-        cell = self._made_in(segment.key, offset)
-        if segment.creator == os.getpid():
+        cell = self._made_in(first.key, offset) if own in first.mapped_by else ""
+        if makers == [own]:
             return cell
         return f"{cell}, by {maker}" if cell else f"by {maker}"
-
-
-def _bytes(kind: str, segments: Sequence[SegmentUsage]) -> tuple[int, int]:
-    """Return how much they may take, and take. A message's segment has more room than it needs."""
-    taken = sum(segment.bytes for segment in segments)
-    return taken if kind in (MESSAGE, RECEIVED, KEPT) else sum(segment.size for segment in segments), taken
 
 
 def _alike(rows: Sequence[MemoryRow]) -> list[MemoryRow]:
@@ -162,6 +175,6 @@ def _kind(segment: SegmentUsage) -> str:
     if segment.purpose == "arguments":
         return ARGUMENTS
     if segment.purpose != "message":
-        return UNNAMED
+        return UNNAMED if os.getpid() in segment.mapped_by else ELSEWHERE
     has_it = segment.opened_by if segment.strategy == "file_descriptor" else segment.mapped_by
     return RECEIVED if set(has_it) - {segment.creator} else MESSAGE

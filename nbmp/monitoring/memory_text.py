@@ -1,7 +1,7 @@
 """What a view of shared memory says, in words: totals, places, what a row is called; and all of it as lines of text."""
 
 from nbmp.memory.strategy import FILE_DESCRIPTOR, FILE_SYSTEM
-from nbmp.monitoring.memory_rows import ARGUMENTS, ARRAY, KEPT, MESSAGE, RECEIVED, UNNAMED, MemoryRow
+from nbmp.monitoring.memory_rows import ARGUMENTS, ARRAY, ELSEWHERE, KEPT, MESSAGE, RECEIVED, UNNAMED, MemoryRow
 from nbmp.monitoring.memory_view import MemoryView
 from nbmp.monitoring.snapshots import DASH, columns, size
 
@@ -12,10 +12,10 @@ HEAD = ("name", "shape", "dtype", "bytes", "taken", "made in", "mapped by")
 
 WORDS = {
     UNNAMED: ("array without a name", "arrays without a name"),
+    ELSEWHERE: ("array elsewhere only", "arrays elsewhere only"),
     MESSAGE: ("message under way", "messages under way"),
     RECEIVED: ("message received, without a name", "messages received, without a name"),
     ARGUMENTS: ("set of arguments of ranks", "sets of arguments of ranks"),
-    KEPT: ("cached, for the next message", "cached, for the next messages"),
 }
 
 
@@ -57,20 +57,21 @@ def places(view: MemoryView) -> list[str]:
     """Return a line for each place where segments are: what bounds it, and how full it is."""
     usage, found = view.usage, []
     room = usage.dev_shm
-    dev_shm = "" if room is None else f" of {size(room.limit)}, {size(room.used)} used"
+    dev_shm = "/dev/shm" if room is None else f"/dev/shm ({size(room.limit)}, {size(room.used)} used)"
     if view.strategy == FILE_DESCRIPTOR or usage.bytes_of(strategy=FILE_DESCRIPTOR):
-        bound = f"not bounded by /dev/shm{dev_shm}" if dev_shm else "not bounded by /dev/shm"
-        found.append(f"{FILE_DESCRIPTOR}: memory without a name (memfd), {bound}")
+        found.append(f"{FILE_DESCRIPTOR}: memory without a name (memfd), not bounded by {dev_shm}")
     if view.strategy == FILE_SYSTEM or usage.bytes_of(strategy=FILE_SYSTEM):
-        found.append(f"{FILE_SYSTEM}: files in /dev/shm{dev_shm}")
+        found.append(f"{FILE_SYSTEM}: files in {dev_shm}")
     return found if view.strategy == FILE_DESCRIPTOR else found[::-1]
 
 
 def name(row: MemoryRow) -> tuple[str, str]:
     """Return what it is called, and more that is less important."""
+    if row.kind == KEPT:
+        return "cached", "for the next messages"
     if row.kind != ARRAY:
         one, many = WORDS[row.kind]
-        return (one if row.kind == KEPT else f"{row.number} {one if row.number == 1 else many}"), ""
+        return f"{row.number} {one if row.number == 1 else many}", ""
     first, *rest = row.names
     if row.number > 1:
         return f"{first} … {row.names[-1].removeprefix(first.partition('[')[0])}", f"{row.number} arrays"

@@ -4,6 +4,7 @@ It moves while the notebook is used, and then becomes HTML that survives saving:
 minutes after the last cell has ended. Where nobody looks (nbclient, papermill) it is one table, as things are when its
 cell runs. How it moves is the business of `live`, what it says that of `nbmp.monitoring.memory_view`."""
 
+import operator
 import os
 import sys
 import time
@@ -51,7 +52,14 @@ def memory_monitor(*, rows: int | None = ROWS, moves: bool = True) -> None:
         So many arrays at most, the largest; None: all.
     moves
         False: show it as it is now, for good.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When `rows` is no such number.
     """
+    if rows is not None and operator.index(rows) < 0:
+        raise ValueError(f"rows is a number of arrays, or None for all, not {rows}")
     shell: Any = InteractiveShell._instance
     if shell is None or isinstance(frontends.current(), frontends.PlainFrontend):  # a script, or a rank
         holders = Holders()

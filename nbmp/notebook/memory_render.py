@@ -30,7 +30,7 @@ RULES = """<style>
  border:1px solid var(--line);border-radius:6px;background:var(--jp-layout-color1,transparent);
  color:var(--jp-ui-font-color1,inherit)}
 .nbmp-moves>.head>button:disabled{opacity:.45}
-@container (max-width:520px){.nbmp.nbmp td.name{max-width:10em}.nbmp.nbmp td.who{white-space:normal}}
+@container (max-width:520px){.nbmp.nbmp td.name{max-width:9em}.nbmp.nbmp td.what,.nbmp.nbmp td.who{white-space:normal}}
 </style>"""
 
 NAME = "nbmp-memory"
@@ -94,7 +94,7 @@ def _row(row: MemoryRow, most: int) -> str:
     if row.kind == ARRAY:
         names = f'<td class="name" title="{escape(", ".join(row.names))}">{escape(called)}{extra}</td>'
     else:
-        names = f'<td class="soft">{escape(called)}</td>'
+        names = f'<td class="soft what">{escape(called)}{extra}</td>'
     shape = "" if row.shape is None else str(row.shape)
     who = escape(row.mapped_by)
     return (

@@ -116,6 +116,17 @@ def test_an_array_that_no_variable_holds_is_counted() -> None:
     del hidden
 
 
+def test_arrays_of_other_processes_alone_are_counted_by_size(tmp_path: Path) -> None:
+    context = functions.begin(hold, (str(tmp_path), None, None), 2, "fork")
+    assert until(lambda: all((tmp_path / str(rank)).exists() for rank in range(2)))
+    found = {row.bytes: row for row in of_kind(view(), "elsewhere")}
+    tell(tmp_path / "go", "")
+    assert context.join()
+    for rank in range(2):
+        row = found[SIZE + 1 + rank]
+        assert (row.number, row.made_in, row.mapped_by) == (1, f"by rank {rank}", f"rank {rank}")
+
+
 @ONLY_BY_DESCRIPTOR
 def test_a_message_is_under_way_then_named_then_cached() -> None:
     nbmp.trim()
@@ -138,7 +149,8 @@ def test_a_message_is_under_way_then_named_then_cached() -> None:
 
 def hold(rank: int, folder: str, array: Any, queue: Any) -> None:
     own = nbmp.full(SIZE + 1 + rank, 1, "u1")
-    queue.put(own)
+    if queue is not None:
+        queue.put(own)
     tell(f"{folder}/{rank}", "")
     functions.wait_for(rank, f"{folder}/go")
     del own

@@ -146,7 +146,7 @@ def test_a_pools_workers_are_called_workers(kernel: Kernel) -> None:
 def test_the_button_gives_back_what_is_cached(kernel: Kernel) -> None:
     kernel.run("q = nbmp.Queue()\nq.put(np.ones(500_000))\n_ = q.get(timeout=5)\ndel _")
     cell = seen(kernel, "%mpshm")
-    assert any(line.startswith("cached, for the next message") for line in lines(cell))
+    assert any(line.startswith("cached (for the next messages)") for line in lines(cell))
     kernel.run("*_, give_back, clean = m._latest._changing\nassert not give_back.disabled\ngive_back.click()")
     kernel.run(
         "deadline = time.monotonic() + 5\nwhile not give_back.disabled and time.monotonic() < deadline: time.sleep(.1)"
