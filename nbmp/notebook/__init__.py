@@ -3,6 +3,7 @@
     extension   what `%load_ext nbmp` does
     magics      `%%mpspawn` and `%mpspawn`, on top of `nbmp.launch`
     control     `%mpstack`, `%mpstatus`, `%mpstop`
+    memory_...  shared memory: `%mpshm`, the picture, its HTML, and which cell made an array
     arguments   the options of `%%mpspawn`
     parsing     the line of any magic, and what is said of a wrong one
     naming      what launches are called in a notebook
