@@ -9,7 +9,7 @@
     channels    Queue, SimpleQueue, JoinableQueue, Pipe
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
-    a look      status, last_launch, output, memory_monitor; progress makes a progress bar
+    a look      monitor, memory_monitor, status, output, last_launch; progress makes a progress bar
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `pools` keeps workers busy, `memory` shares arrays, `pickling` turns objects
@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from nbmp.memory.strategy import get_sharing_strategy as get_sharing_strategy
     from nbmp.memory.strategy import set_sharing_strategy as set_sharing_strategy
     from nbmp.monitoring.memory import memory_usage as memory_usage
+    from nbmp.monitoring.showing import monitor as monitor
     from nbmp.monitoring.status import status as status
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
@@ -170,6 +171,7 @@ _HOMES = {
     "log_to_stderr": "multiprocessing",
     "memory_monitor": "nbmp.notebook.memory_monitor",
     "memory_usage": "nbmp.monitoring.memory",
+    "monitor": "nbmp.monitoring.showing",
     "ones": "nbmp.memory.arrays",
     "ones_like": "nbmp.memory.likes",
     "output": "nbmp.launching.outputs",

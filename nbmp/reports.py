@@ -108,7 +108,7 @@ def render(title: str, error: Any, *, colour: bool) -> list[str]:
     if first.stage != RUNNING:
         lines.append(f"It was {first.stage}.")
     if first.report is not None:
-        lines += ["", *_exception(first.report, f"rank {first.rank}", ink)]
+        lines += ["", *exception_lines(first.report, f"rank {first.rank}", ink)]
     elif first.stack:
         lines += ["", *stack_lines(first.stack, f"rank {first.rank}", ink)]
     if first.hint:
@@ -156,7 +156,7 @@ def stack_lines(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator
             yield f"{margin}  ... and {len(outer) - OUTER_FRAMES} frames more"
 
 
-def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
+def exception_lines(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
     margin = " " * len(label)
     yield from stack_lines(report.frames, label, ink)
     if report.raised_in is not None:
@@ -167,4 +167,4 @@ def _exception(report: ExceptionReport, label: str, ink: Palette) -> Iterator[st
     if report.earlier is not None:
         yield ""
         yield f"{'caused by' if report.is_cause else 'while handling'} {report.earlier.headline()}"
-        yield from _exception(report.earlier, "", ink)
+        yield from exception_lines(report.earlier, "", ink)

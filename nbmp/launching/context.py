@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
@@ -31,6 +32,9 @@ INTERRUPT_SECONDS = 1.0
 KILL_SECONDS = 5.0
 """How long to wait for the end of a killed process: one that hangs in the kernel is given up."""
 
+
+TABLE = "nbmp.monitoring.showing"
+"""Module with the function `table_now(context)`, which is above this one."""
 
 _counter = itertools.count()
 
@@ -109,6 +113,10 @@ class ProcessContext:
         """
         (chosen,) = self._chosen([rank])
         return self.ranks[chosen].output.text()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the table of ranks as text, where IPython shows this as the value of a cell."""
+        printer.text(import_module(TABLE).table_now(self))
 
     def pids(self) -> list[int | None]:
         """Return the process ids in rank order."""
@@ -255,7 +263,10 @@ class ProcessContext:
             Seconds that all of them together have to answer.
         """
         self._assert_own()
-        return Stacks(tuple(ask([self.ranks[rank] for rank in self._chosen(ranks)], self.frontend, timeout)))
+        records = [self.ranks[rank] for rank in self._chosen(ranks)]
+        told = Stacks(tuple(ask(records, self.frontend, timeout)))
+        self._watch.asked(records)
+        return told
 
     def waits(self) -> tuple[Wait, ...]:
         """Return which ranks wait for a queue, a barrier, a lock, ..., where in the user's code, and how long at least.

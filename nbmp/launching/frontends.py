@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
+    from nbmp.launching.registry import Group
 
 NOTEBOOK = "nbmp.notebook.frontend"
 """Module with the notebook's front end: a function `current()` that returns one, or None without a live shell."""
@@ -70,6 +71,9 @@ class Frontend(Protocol):
     def while_waiting(self) -> None:
         """The main thread waits for ranks: called now and then, to see to what else it has to do. Never raises."""
 
+    def monitor(self, group: "Group") -> bool:
+        """Show a monitor of ranks that were started before; return whether this place has one."""
+
     def cell_name(self, filename: str) -> str | None:
         """Return how a person knows this source file (`"Cell In[3]"`), None when it is an ordinary file."""
 
@@ -110,6 +114,9 @@ class PlainFrontend:
 
     def while_waiting(self) -> None:
         pass
+
+    def monitor(self, group: "Group") -> bool:
+        return False
 
     def cell_name(self, filename: str) -> str | None:
         return None

@@ -7,6 +7,8 @@ print or draw a snapshot.
                     `memory_rows`, with `remarks`; in words in `memory_text`
 """
 
-from nbmp.monitoring.snapshots import LaunchSnapshot, RankSnapshot, Sampler, text_table
+from nbmp.monitoring.sampling import Sampler
+from nbmp.monitoring.snapshots import LaunchSnapshot, RankSnapshot
+from nbmp.monitoring.table import text_table
 
 __all__ = ["LaunchSnapshot", "RankSnapshot", "Sampler", "text_table"]

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nbmp.launching import registry
-from nbmp.monitoring.snapshots import Gauge, RankSnapshot, columns, duration, row, share, size
+from nbmp.monitoring.gauges import Gauge
+from nbmp.monitoring.sampling import row
+from nbmp.monitoring.snapshots import RankSnapshot, columns, duration, share, size
 
 MEASURE_SECONDS = 0.2
 """How long CPU shares are measured."""

@@ -16,7 +16,17 @@
     frontend    what the core asks of the place that launches
     output      lines and displays of ranks, under the cell that launched them
     monitor     the table of ranks, kept up to date by one thread
-    render      a snapshot as HTML
+    panel       it as a widget, with buttons
+    actions     what its buttons do
+    selecting   which of many ranks somebody means
+    formatting  a launch as the value of a cell
+    live        outputs that move
+    render      a snapshot as HTML: whole, and in the parts of the widget
+    columns     the columns of its table
+    tiles       many ranks at a glance
+    stackview   stacks and errors of ranks as HTML
+    ansi        colours of a terminal as HTML
+    rank_style  the look of the table of ranks
     style       the look that all pictures have in common
 
 Nothing here is imported by the core but by text; `body` imports without IPython, `monitor` lives without

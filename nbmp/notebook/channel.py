@@ -23,6 +23,10 @@ class CellChannel:
         self._sent = threading.Event()
         self._sent.set()
 
+    def is_same(self, other: "CellChannel") -> bool:
+        """Return whether the other one leads to the same cell."""
+        return bool(self._parent) and self._parent.get("msg_id") == other._parent.get("msg_id")
+
     def send(self, kind: str, content: dict[str, Any], topic: bytes | None = None) -> None:
         """Send one message. Blocks while the one before is not sent yet, which bounds what lies in memory."""
         self._sent.wait(WAIT)

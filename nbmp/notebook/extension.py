@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nbmp.notebook import completion, leaving, live, memory_cells, monitor
+from nbmp.notebook import completion, formatting, leaving, live, memory_cells, monitor
 from nbmp.notebook.control import ControlMagics
 from nbmp.notebook.magics import MpspawnMagics
 from nbmp.notebook.memory_magic import MemoryMagics
@@ -17,6 +17,7 @@ def load_ipython_extension(shell: Any) -> None:
         transformers.append(with_a_body)
         shell.events.register("post_run_cell", live.settle)
     memory_cells.cells_of(shell)
+    formatting.enable(shell)
     monitor.enable()
     leaving.enable(shell)
 
@@ -27,6 +28,7 @@ def unload_ipython_extension(shell: Any) -> None:
         for name in completion.PARSERS:
             shell.magics_manager.magics[kind].pop(name, None)
     completion.disable(shell)
+    formatting.disable(shell)
     transformers = _transformers(shell)
     if with_a_body in transformers:
         transformers.remove(with_a_body)

@@ -8,10 +8,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbmp.launching import last
 from nbmp.launching.frontends import Sink
-from nbmp.notebook import cells, monitor, output, polling
+from nbmp.notebook import cells, live, monitor, output, polling
 
 if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
+    from nbmp.launching.registry import Group
 
 
 class NotebookFrontend:
@@ -45,6 +46,10 @@ class NotebookFrontend:
         with suppress(Exception):
             if polling.can_poll(self._kernel):
                 polling.take_clicks(self._kernel)
+
+    def monitor(self, group: "Group") -> bool:
+        live.load_widgets()
+        return monitor.show(self._shell, group)
 
     def cell_name(self, filename: str) -> str | None:
         return cells.cell_name(self._shell, filename)

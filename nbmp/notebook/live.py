@@ -2,8 +2,8 @@
 
     main thread           `Live.show` publishes; `settle`, after each cell, gives what has ended its last form, before
                           the front end hears that the cell is done
-    nbmp-widget-updater   one thread for all; looks `RATE` times a second at most and changes what is shown when it
-                          is different; ends when the last one is final
+    nbmp-widget-updater   one thread for all; looks `RATE` times a second at most, less often if it costs much, and
+                          changes what is shown when it is different; ends when the last one is final
 
 While it moves it is a widget, or an output updated by its display id where ipywidgets is missing. At the end it is
 replaced by plain HTML and text, which survives saving. The updater only sets traits of widgets or sends to the
@@ -12,7 +12,9 @@ picture's own cell: it never prints, so nothing can land in another cell."""
 import contextvars
 import os
 import threading
+import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
 from typing import Any, Protocol
@@ -20,6 +22,12 @@ from typing import Any, Protocol
 from nbmp.notebook.channel import CellChannel
 
 RATE = 5
+SHARE = 0.015
+"""Of a core, which the updater takes at most in the long run: with many ranks it looks less often."""
+MEMORY = 0.8
+"""How much the looks before count when the cost of a look is estimated; some of them measure more than others."""
+LONGEST = 2.0
+"""Seconds between two looks, at most."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 widgets: ModuleType | None = None
@@ -69,6 +77,10 @@ class Live:
         self._widget: Any = None
         self._lock = threading.Lock()
 
+    def is_of(self, channel: CellChannel, is_meant: Callable[[Picture], bool]) -> bool:
+        """Return whether this is under that cell, moves, and shows what is meant."""
+        return not self.is_final and self._channel.is_same(channel) and is_meant(self._picture)
+
     def show(self) -> None:
         """Publish it, and keep it up to date from now on."""
         self._picture.look()
@@ -113,6 +125,11 @@ class Live:
         self._channel.send(kind, {"data": data, "metadata": {}, "transient": {"display_id": self._display_id}})
 
 
+def is_shown(channel: CellChannel, is_meant: Callable[[Picture], bool]) -> bool:
+    """Return whether a picture for which `is_meant` is true moves under that cell."""
+    return _updater.has(lambda live: live.is_of(channel, is_meant))
+
+
 def settle(*_: Any) -> None:
     """Give what has ended its last form, now."""
     _updater.settle()
@@ -137,6 +154,9 @@ class _Updater:
                 self._thread = threading.Thread(target=run, args=(self._run,), name="nbmp-widget-updater", daemon=True)
                 self._thread.start()
 
+    def has(self, is_meant: Callable[[Live], bool]) -> bool:
+        return any(map(is_meant, list(self._shown)))
+
     def settle(self) -> None:
         """Finish what can be finished; when nothing is left, the thread is gone on return."""
         for live in list(self._shown):
@@ -149,13 +169,16 @@ class _Updater:
             thread.join(timeout=2)
 
     def _run(self) -> None:
+        cost = 0.0
         while True:
-            self._wake.wait(1 / RATE)
+            self._wake.wait(min(max(1 / RATE, cost / SHARE), LONGEST))
+            begun = time.thread_time()
             for live in list(self._shown):
                 try:
                     live.refresh()
                 except Exception:  # a picture that fails is not tried again; the ranks run on
                     live.is_final = True
+            cost = MEMORY * cost + (1 - MEMORY) * (time.thread_time() - begun)
             with self._lock:
                 self._shown = [live for live in self._shown if not live.is_final]
                 if not self._shown:

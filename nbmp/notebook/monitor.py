@@ -1,6 +1,7 @@
 """The table of ranks under a cell, moving while they run.
 
-`watch` shows it when ranks were started. What it looks like is in `render`, how it moves and ends in `live`."""
+`watch` shows it when ranks were started, `show` again elsewhere. What it looks like is in `render`, as a widget with
+buttons in `panel`, how it moves and ends in `live`."""
 
 import contextvars
 import os
@@ -9,10 +10,14 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from nbmp.launching.last import last_launch
+from nbmp.launching.registry import Group
 from nbmp.monitoring import Sampler, text_table
 from nbmp.notebook import live
+from nbmp.notebook.actions import Actions
 from nbmp.notebook.channel import channel_here
-from nbmp.notebook.render import html_table
+from nbmp.notebook.panel import Panel
+from nbmp.notebook.render import Extras, html_table
 
 if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
@@ -47,39 +52,56 @@ def hidden() -> Iterator[None]:
 
 def watch(shell: Any, context: "ProcessContext") -> None:
     """Show a table of these ranks in the cell that runs now, if there is a front end to show it."""
-    if os.getpid() != _enabled_in or _is_hidden.get():
-        return
+    if os.getpid() == _enabled_in and not _is_hidden.get():
+        show(shell, context)
+
+
+def show(shell: Any, group: Group) -> bool:
+    """Show a table of a launch or pool in the cell that runs now, unless it is there; False without a front end."""
     channel = channel_here(shell)
-    if channel is not None and hasattr(shell.display_pub, "pub_socket"):
-        live.Live(channel, RankTable(context)).show()
+    if channel is None or not hasattr(shell.display_pub, "pub_socket"):
+        return False
+    if not live.is_shown(channel, lambda picture: isinstance(picture, RankTable) and picture.group is group):
+        live.Live(channel, RankTable(group)).show()
+    return True
 
 
 class RankTable:
-    """The table of one launch."""
+    """The table of one launch or pool."""
 
-    def __init__(self, context: "ProcessContext") -> None:
-        self._sampler = Sampler(context)
-        self._ended = context.finished
-        self._widget: Any = None
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self._sampler = Sampler(group)
+        self._actions = Actions(group)
+        self._panel: Panel | None = None
 
     def look(self) -> None:
         self._snapshot = self._sampler.snapshot()
 
     def has_ended(self) -> bool:
-        return self._ended.is_set()
+        return self.group.finished.is_set()
 
     def html(self) -> str:
-        return html_table(self._snapshot)
+        return html_table(self._snapshot, self._extras())
 
     def text(self) -> str:
         return text_table(self._snapshot)
 
     def widget(self, widgets: ModuleType) -> Any:
-        self._widget = widgets.HTML(self.html())
-        return self._widget
+        self._panel = Panel(widgets, self._snapshot, self._actions, self._extras())
+        return self._panel
 
     def change(self) -> None:
-        self._widget.value = self.html()  # traitlets sends it only if it is different
+        if self._panel is not None:
+            self._panel.change(self._snapshot, self._extras())
+
+    def _extras(self) -> Extras:
+        return Extras(told_by=self._told_by(), stacks=self._actions.stacks, where=self._actions.where_all)
+
+    def _told_by(self) -> str:
+        """Return what has the output of the ranks, as code; empty when nobody knows a name for it."""
+        name = self.group.name or ("nbmp.last_launch()" if last_launch() is self.group else "")
+        return name if self.group.kind == "launch" else ""
 
 
 os.register_at_fork(after_in_child=lambda: globals().update(_enabled_in=None))

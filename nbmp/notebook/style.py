@@ -10,10 +10,16 @@ tables stay.
     table(head, rows)               `class="r"`: a number, at the right; `class="wide"`: left out where it is narrow
     chip(kind, text)                kinds: the keys of `TINTS`
     bar(part, kind)                 how much of it, 0 to 1
+    buttons(widgets)                what to make ipywidgets' buttons with, so that they look like these here
+
+As a widget: a box with the class `nbmp`; in it one with the class `head`, whose HTML is a `headline`.
 """
 
 from collections.abc import Iterable
+from functools import cache, partial
 from html import escape
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 TINTS = {
     "starting": "#b8860b",
@@ -45,6 +51,13 @@ STYLE = """<style>
  background:rgba(128,128,128,.22)}
 .nbmp .bar i{display:block;height:100%;border-radius:3px;background:#4c8bf5}
 .nbmp .rows{overflow-x:auto}
+.nbmp .head>.widget-html,.nbmp .head>.widget-html>.widget-html-content{display:contents}
+.nbmp.nbmp .widget-button{width:auto;height:22px;line-height:20px;padding:0 9px;margin:0;font-size:12px;flex:none;
+ border:1px solid var(--line);border-radius:6px;background:var(--jp-layout-color1,transparent);color:inherit;
+ font-family:inherit;box-shadow:none;overflow:visible}
+.nbmp.nbmp .widget-button:focus{background:var(--jp-layout-color1,transparent);color:inherit}
+.nbmp.nbmp .widget-button:hover:enabled{background:var(--jp-layout-color3,rgba(128,128,128,.2))}
+.nbmp.nbmp .widget-button:disabled{opacity:.5}
 .nbmp.nbmp table{border-collapse:collapse;width:100%;margin:0;border:0;font-size:13px;color:inherit;table-layout:auto}
 .nbmp.nbmp tr:nth-child(n){background:none}
 .nbmp.nbmp th,.nbmp.nbmp td{padding:4px 10px;text-align:left;white-space:nowrap;
@@ -72,11 +85,13 @@ def block(name: str, head: str, body: str) -> str:
 
 def head(title: str, why: str, *parts: str) -> str:
     """Return the head line; title and why are text, the parts HTML."""
+    return f'<div class="head">{headline(title, why, *parts)}</div>'
+
+
+def headline(title: str, why: str, *parts: str) -> str:
+    """Return what is in the head line, for a box that is one."""
     shown = "".join(f" <span>{part}</span>" for part in parts)
-    return (
-        f'<div class="head"><b>{escape(title)}</b> <span class="why" title="{escape(why)}">{escape(why)}</span>'
-        f"{shown}</div>"
-    )
+    return f'<b>{escape(title)}</b> <span class="why" title="{escape(why)}">{escape(why)}</span>{shown}'
 
 
 def chips(found: Iterable[tuple[str, str]]) -> str:
@@ -98,3 +113,21 @@ def table(head: str, rows: Iterable[str]) -> str:
     """Return a table from its `<tr>`s, which scrolls when it is too wide."""
     body = "\n".join(rows)
     return f'<div class="rows"><table><thead>{head}</thead><tbody>\n{body}\n</tbody></table></div>'
+
+
+@cache
+def layout(widgets: ModuleType, **traits: str) -> Any:
+    """Return a Layout for any number of widgets: one of its own doubles what a widget costs, and outlives it."""
+    return widgets.Layout(**traits)
+
+
+@cache
+def buttons(widgets: ModuleType, *classes: str) -> Any:
+    """Return a stand-in for ipywidgets whose `Button` has one layout and style for all; for `clicks.button`."""
+    style = _button_style(widgets)
+    return SimpleNamespace(Button=partial(widgets.Button, layout=layout(widgets), style=style, _dom_classes=classes))
+
+
+@cache
+def _button_style(widgets: ModuleType) -> Any:
+    return widgets.Button().style

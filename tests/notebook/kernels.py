@@ -189,5 +189,5 @@ def tables(messages: list[Message]) -> Iterator[str]:
             html = data.get("state", {}).get("value", "")
         else:
             html = data.get("text/html", "")
-        if "nbmp-ranks" in html:
+        if "nbmp-ranks" in html or 'class="rank ' in html:
             yield html

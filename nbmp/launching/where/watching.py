@@ -4,7 +4,7 @@ A look reads how the main thread of each rank is. One that sleeps, and has slept
 stack; as long as the system says that it has not run since, that stack holds, and it is not asked again. So a wait
 costs one question, however long it is, and its duration is sure: it may be short by the time between two looks. Waits
 in which nbmp's own code looks now and then are asked for once a second. A rank that sleeps for other reasons is asked
-more and more seldom.
+more and more seldom, but once more when it has then slept in one piece for a second.
 """
 
 import threading
@@ -55,6 +55,8 @@ class _Seen:
     """How often its thread had stopped running at the last look, or after the last answer."""
     since: float = 0.0
     """When it was seen first with that number."""
+    told_at: int = -1
+    """That number after the last answer."""
     asleep_since: float | None = None
     """When it was seen first in a row of looks at which it slept."""
     ask_at: float = 0.0
@@ -87,6 +89,15 @@ class WaitWatch:
                 if seen.place is not None
             )
 
+    def asked(self, records: Sequence[RankRecord]) -> None:
+        """Somebody else has asked these ranks where they are: those that waited have only run for the answer."""
+        with self._lock:
+            for record in records:
+                seen = self._seen[record]
+                status = platforms.thread_status(record.pid, record.pid) if record.pid and seen.place else None
+                if status is not None and status.switches <= seen.switches + FEW:
+                    seen.switches = seen.told_at = status.switches
+
     def _notice(self, record: RankRecord, now: float) -> bool:
         """Look at one rank; return whether it is to be asked."""
         seen = self._seen[record]
@@ -103,12 +114,15 @@ class WaitWatch:
             if not polls:
                 seen.place = None
         slept_before, seen.asleep_since = seen.asleep_since is not None, seen.asleep_since or now
+        if seen.place is None and seen.switches != seen.told_at and now >= seen.since + AGAIN_SECONDS:
+            return True
         return slept_before and now >= seen.ask_at and (has_run or seen.place is None)
 
     def _take(self, record: RankRecord, answer: RankStack) -> None:
         seen, main = self._seen[record], answer.main
         status = platforms.thread_status(record.pid or 0, record.pid or 0)
         before, seen.switches = seen.switches, -1 if status is None else status.switches
+        seen.told_at = seen.switches
         place = None
         if main is not None and main.waits_for and main.frames:
             place = main.waits_for, main.frames[-1]
