@@ -6,8 +6,9 @@ so that nothing here imports IPython.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ class Frontend(Protocol):
     rank_setup: str | None
     """`"module:function"` that a rank calls with a `send(Display)` function once IPython is there; None: nothing."""
 
+    rank_builtins: Mapping[str, str]
+    """Names that are builtins in this place, as `display` in a notebook -> what they stand for in a rank that does not
+    inherit them, as `"module:function"`, loaded when it is called."""
+
     stops_ranks_at_exit: bool
     """Whether ranks that still run at interpreter exit are stopped (a notebook) or waited for (a script)."""
 
@@ -104,6 +109,7 @@ class PlainFrontend:
     """A script or an interactive prompt: tagged lines on the standard streams, no monitor."""
 
     rank_setup: str | None = None
+    rank_builtins: Mapping[str, str] = MappingProxyType({})
     stops_ranks_at_exit = False
 
     def sink(self, *, watched: bool = True) -> Sink:

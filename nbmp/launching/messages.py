@@ -30,7 +30,10 @@ class Setup(NamedTuple):
     seeds: "Seeds"
     rank_setup: str | None
     """See `nbmp.launching.frontends.Frontend`."""
-    logging: "LoggingSetup | None"
+    rank_builtins: dict[str, str]
+    """Likewise."""
+    loggers: "tuple[LoggerSetup, ...]"
+    warning_filters: "tuple[WarningFilter, ...]"
     cwd: str | None
     """Where to go; None when the launching process' folder is gone."""
     path: list[str]
@@ -74,12 +77,38 @@ class Seeds(NamedTuple):
     """Whether the launching process has used `numpy.random`; if not, a rank that has not loaded it need not either."""
 
 
-class LoggingSetup(NamedTuple):
-    """How the launching process' root logger is set up; for ranks that do not inherit it."""
+class HandlerSetup(NamedTuple):
+    """One handler of a logger."""
 
+    stream: str
+    """`stdout` or `stderr`; empty for a file."""
+    file: str
+    encoding: str | None
     level: int
     format: str | None
     datefmt: str | None
+    style: str
+
+
+class LoggerSetup(NamedTuple):
+    """How a logger of the launching process is set up; for ranks that do not inherit it."""
+
+    name: str
+    level: int
+    propagate: bool
+    disabled: bool
+    handlers: tuple[HandlerSetup, ...]
+
+
+class WarningFilter(NamedTuple):
+    """One of `warnings.filters`."""
+
+    action: str
+    message: str
+    category: str
+    """Name of one of Python's own."""
+    module: str
+    line: int
 
 
 class RawFrame(NamedTuple):

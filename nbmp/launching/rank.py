@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
 from nbmp.channels import Channel
-from nbmp.launching import board, default_method, frontends, seeds, stdio, tqdms, tracker
+from nbmp.launching import board, default_method, frontends, loggers, onuse, seeds, stdio, tqdms, tracker
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
@@ -130,10 +130,8 @@ class _Rank:
         default_method.inherit(setup.start_method)
         sys.argv[:] = setup.argv
         strategy.adopt(setup.sharing)
-        if setup.logging is not None:
-            import logging
-
-            logging.basicConfig(**setup.logging._asdict())
+        onuse.lend(setup.rank_builtins)
+        loggers.adopt(setup.loggers, setup.warning_filters)
 
     def live(self, lifeline: int) -> int:
         """Do the task and return the exit code."""

@@ -1,16 +1,15 @@
 """What the ranks of a launch are told before their tasks, read off the launching process at that moment."""
 
-import logging
 import os
 import sys
 from collections.abc import Mapping
 from multiprocessing.process import current_process
 
 from nbmp import platforms
-from nbmp.launching import seeds
+from nbmp.launching import loggers, seeds
 from nbmp.launching.default_method import chosen
 from nbmp.launching.frontends import Frontend
-from nbmp.launching.messages import LoggingSetup, Setup
+from nbmp.launching.messages import Setup
 from nbmp.launching.threads import THREAD_VARIABLES
 from nbmp.memory import strategy
 from nbmp.pickling.arriving import TravellingFd
@@ -19,7 +18,7 @@ from nbmp.pickling.arriving import TravellingFd
 def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Frontend) -> list[Setup]:
     process = current_process()
     environment = dict(os.environ)
-    log = _logging_setup()
+    own_loggers, filters = loggers.loggers(), loggers.warning_filters()
     folder = _folder()
     sharing = strategy.choice()
     return [
@@ -34,7 +33,9 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
             variables={"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(nprocs), **variables},
             seeds=rank_seeds,
             rank_setup=frontend.rank_setup,
-            logging=log,
+            rank_builtins=dict(frontend.rank_builtins),
+            loggers=own_loggers,
+            warning_filters=filters,
             cwd=folder,
             path=list(sys.path),
             argv=list(sys.argv),
@@ -60,15 +61,3 @@ def thread_variables(nprocs: int, threads: int | None) -> tuple[dict[str, str], 
     share = max(1, platforms.cpu_count() // max(1, nprocs)) if threads is None else threads
     free = [name for name in THREAD_VARIABLES if threads is not None or name not in os.environ]
     return dict.fromkeys(free, str(share)), share if len(free) == len(THREAD_VARIABLES) else None
-
-
-def _logging_setup() -> LoggingSetup | None:
-    for handler in logging.root.handlers:
-        formatter = handler.formatter
-        if isinstance(handler, logging.StreamHandler):
-            return LoggingSetup(
-                logging.root.level,
-                None if formatter is None else formatter._fmt,
-                None if formatter is None else formatter.datefmt,
-            )
-    return None

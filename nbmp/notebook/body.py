@@ -5,10 +5,13 @@ Importable without IPython: a rank that needs no shell never imports it.
 
 import asyncio
 import inspect
+import linecache
 import marshal
 import sys
 from types import CodeType, FunctionType
 from typing import Any
+
+from nbmp.pickling.rebuilding import remember_source
 
 NEED_A_SHELL = ("get_ipython", "display")
 
@@ -35,7 +38,9 @@ class CellBody:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # marshal keeps the cell's file name; the two interpreters are the same
-        return _arrive, (marshal.dumps(self.codes), self.anchor, self.world_size, self.shell_names)
+        filename = self.codes[0].co_filename
+        source = "".join(linecache.getlines(filename)) or None
+        return _arrive, (marshal.dumps(self.codes), self.anchor, self.world_size, self.shell_names, filename, source)
 
     def __call__(self, rank: int) -> Any:
         namespace = self.anchor.__globals__
@@ -58,7 +63,15 @@ class CellBody:
             inrank.adopt(namespace, wanted)
 
 
-def _arrive(codes: bytes, anchor: FunctionType, world_size: int, shell_names: tuple[str, ...]) -> CellBody:
+def _arrive(
+    codes: bytes,
+    anchor: FunctionType,
+    world_size: int,
+    shell_names: tuple[str, ...],
+    filename: str,
+    source: str | None,
+) -> CellBody:
+    remember_source(filename, source)
     return CellBody(marshal.loads(codes), anchor, world_size, shell_names)
 
 

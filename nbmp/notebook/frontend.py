@@ -1,7 +1,9 @@
 """The notebook as the place that launches ranks: what the core asks for, answered with IPython."""
 
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -14,11 +16,16 @@ if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
     from nbmp.launching.registry import Group
 
+INRANK = "nbmp.notebook.inrank"
+
 
 class NotebookFrontend:
     """An IPython shell: a kernel or a terminal. One object per launch."""
 
-    rank_setup: str | None = "nbmp.notebook.inrank:install"
+    rank_setup: str | None = f"{INRANK}:install"
+    rank_builtins: Mapping[str, str] = MappingProxyType(
+        {name: f"{INRANK}:{name}" for name in ("display", "get_ipython")}
+    )
     stops_ranks_at_exit = True
 
     def __init__(self, shell: Any):

@@ -71,12 +71,28 @@ def adopt(namespace: dict[str, Any], now: bool) -> None:
         namespace.setdefault("display", display)
 
 
+def display(*objects: Any, **options: Any) -> Any:
+    """As IPython's."""
+    from IPython import display as module
+
+    shown: Any = module.display(*objects, **options)  # type: ignore[no-untyped-call]
+    return shown
+
+
+def get_ipython() -> Any:
+    """Return this rank's shell."""
+    return shell()
+
+
 def _settle(own: Any) -> None:
     from nbmp.notebook.publisher import RankPublisher
 
     own.display_pub = RankPublisher(ship, parent=own)
     # The kernel's own asks a front end that answers the kernel alone.
     getpass.getpass = _ask
+    comm: Any = sys.modules.get("comm")
+    if comm is not None:  # the kernel's would write to its sockets whenever a widget is made
+        comm.create_comm = lambda *args, **kwargs: comm.DummyComm(*args, **kwargs)
     for name in ("exit", "quit"):
         if type(own.user_ns.get(name)).__module__.startswith(("IPython.", "ipykernel.")):
             own.user_ns[name] = sys.exit

@@ -9,9 +9,14 @@ from typing import Any
 
 def code_of_file(arguments: tuple[Any, ...], filename: str, source: str | None) -> types.CodeType:
     """Return the code under its own file name; source that came along is put where tracebacks look for it."""
+    remember_source(filename, source)
+    return types.CodeType(*arguments).replace(co_filename=filename)
+
+
+def remember_source(filename: str, source: str | None) -> None:
+    """Let tracebacks and warnings know the source of a file that does not exist."""
     if source is not None and filename not in linecache.cache:
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    return types.CodeType(*arguments).replace(co_filename=filename)
 
 
 def main_class(qualname: str, by_value: bytes) -> Any:

@@ -159,9 +159,15 @@ def test_a_rank_clears_what_it_displayed_and_nothing_else(kernel: Kernel, method
 
 
 def test_a_display_is_the_first_thing_a_rank_does(kernel: Kernel, method: str) -> None:
-    kernel.run("from IPython.display import HTML, display\ndef show(rank):\n    display(HTML('<i>only</i>'))")
+    kernel.run("%reset_selective -f ^display$\nfrom IPython.display import HTML")
+    kernel.run("def show(rank):\n    display(HTML('<i>only</i>'))")
     cell = kernel.run(LAUNCH + f"nbmp.start_processes(show, nprocs=2, start_method='{method}')")
     assert [m.content["data"].get("text/html") for m in cell.of("display_data")].count("<i>only</i>") == 2
+
+
+def test_get_ipython_is_there_in_a_function(kernel: Kernel, method: str) -> None:
+    kernel.run("def ask(rank):\n    return get_ipython().run_line_magic('pwd', '')")
+    assert kernel.run(LAUNCH + f"nbmp.launch(ask, start_method='{method}') == [os.getcwd()]").value == "True"
 
 
 def test_a_widget_shown_by_a_rank_is_shown_as_text(kernel: Kernel) -> None:
