@@ -18,7 +18,7 @@ from typing import Any
 from nbmp.launching.context import ProcessContext
 from nbmp.launching.start import stop_late
 from nbmp.notebook.arguments import Options
-from nbmp.notebook.channel import channel_here
+from nbmp.notebook.channel import channel_here, is_unattended
 from nbmp.reports import COLOURS
 
 _log = logging.getLogger("nbmp")
@@ -53,8 +53,7 @@ class _Follower:
         self._text_of = shell.display_formatter.formatters["text/plain"]
         self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
         self._channel = channel_here(shell)
-        # A run without a person (nbclient, papermill) takes no output of a cell that has ended.
-        self._has_readers = getattr(getattr(shell, "kernel", None), "_allow_stdin", True)
+        self._is_read = not is_unattended(shell)
 
     def run(self) -> None:
         try:
@@ -72,7 +71,7 @@ class _Follower:
             self._show_results(context.results)
         elif error.failures and not context.is_heard:
             self._tell(error._render_traceback_())
-            if self._has_readers:
+            if self._is_read:
                 context.mark_told()
 
     def _show_results(self, results: list[Any]) -> None:

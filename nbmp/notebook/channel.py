@@ -3,6 +3,9 @@
 Ways that do not work from a thread: `print` (the latest cell gets it on most ipykernels), `set_parent` (global up to
 6.28), the `Output` widget (resends everything at each line). So each message is built with an explicit parent. The
 kernel's session is used in its IO thread alone, as the kernel's own streams do.
+
+A program that runs a notebook (nbclient, nbconvert, papermill, the build of a book) takes what comes for the cell that
+it runs until that cell is done, and drops the rest. There, what comes after its cell goes to the cell that runs then.
 """
 
 import sys
@@ -14,9 +17,16 @@ WAIT = 2.0
 
 
 class CellChannel:
-    """Sends messages to the front ends of a kernel, as outputs of one cell, from any thread."""
+    """Sends messages to the front ends of a kernel, as outputs of one cell, from any thread.
 
-    def __init__(self, stream: Any):
+    Attributes
+    ----------
+    is_read : bool
+        Whether a person may look at the cell, not a program.
+    """
+
+    def __init__(self, stream: Any, is_read: bool = True):
+        self.is_read = is_read
         self._session = stream.session
         self._io = stream.pub_thread
         self._parent = dict(stream.parent_header)
@@ -34,8 +44,9 @@ class CellChannel:
         self._io.schedule(lambda: self._send_now(kind, content, topic or kind.encode()))
 
     def _send_now(self, kind: str, content: dict[str, Any], topic: bytes) -> None:
+        parent = self._parent if self.is_read else _running or self._parent
         try:
-            self._session.send(self._io, kind, content=content, parent=self._parent, ident=topic)
+            self._session.send(self._io, kind, content=content, parent=parent, ident=topic)
         finally:
             self._sent.set()
 
@@ -45,8 +56,24 @@ def channel_here(shell: Any) -> CellChannel | None:
     it."""
     for stream in (sys.stdout, sys.stderr):
         if is_kernels(stream) and hasattr(shell, "kernel"):
-            return CellChannel(stream)
+            return CellChannel(stream, not is_unattended(shell))
     return None
+
+
+def is_unattended(shell: Any) -> bool:
+    """Return whether a program runs this notebook: it is known by not letting the kernel ask for input."""
+    kernel = getattr(shell, "kernel", None)
+    return kernel is not None and not getattr(kernel, "_allow_stdin", True)
+
+
+_running: dict[str, Any] | None = None
+"""What the cell is called that runs now in a kernel."""
+
+
+def note_running(stream: Any) -> None:
+    """A cell begins: `stream` is the kernel's own, and leads to it."""
+    global _running
+    _running = dict(stream.parent_header) if is_kernels(stream) else None
 
 
 def is_kernels(stream: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from nbmp.notebook import completion, formatting, leaving, live, memory_cells, monitor
+from nbmp.notebook import completion, formatting, leaving, live, memory_cells, monitor, unattended
 from nbmp.notebook.control import ControlMagics
 from nbmp.notebook.magics import MpspawnMagics
 from nbmp.notebook.memory_magic import MemoryMagics
@@ -20,6 +20,7 @@ def load_ipython_extension(shell: Any) -> None:
     formatting.enable(shell)
     monitor.enable()
     leaving.enable(shell)
+    unattended.enable(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -36,6 +37,7 @@ def unload_ipython_extension(shell: Any) -> None:
     memory_cells.disable()
     monitor.disable()
     leaving.disable()
+    unattended.disable(shell)
 
 
 def with_a_body(lines: list[str]) -> list[str]:

@@ -21,6 +21,8 @@ from typing import Any, Protocol
 
 from nbmp.notebook.channel import CellChannel
 
+MOVES = "still running when this was saved"
+
 RATE = 5
 SHARE = 0.015
 """Of a core, which the updater takes at most in the long run: with many ranks it looks less often."""
@@ -84,7 +86,7 @@ class Live:
     def show(self) -> None:
         """Publish it, and keep it up to date from now on."""
         self._picture.look()
-        if widgets is not None:
+        if widgets is not None and self._channel.is_read:
             with suppress(Exception):
                 self._widget = self._picture.widget(widgets)
         self._publish("display_data")
@@ -104,6 +106,18 @@ class Live:
             elif self._picture.html() != self._shown:
                 self._publish("update_display_data")
 
+    @property
+    def is_read(self) -> bool:
+        """Whether a person may look at it."""
+        return self._channel.is_read
+
+    def send_again(self) -> None:
+        """Send it once more."""
+        with self._lock:
+            if not self.is_final:
+                self._picture.look()
+            self._publish("update_display_data")
+
     def refresh_if_ended(self) -> None:
         """Give it its last form, if it is over."""
         if self._picture.has_ended():
@@ -122,12 +136,20 @@ class Live:
             data[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
         else:
             data["text/html"] = self._shown = self._picture.html()
+        if not self.is_final and not self._channel.is_read:
+            data["text/plain"] += f"\n({MOVES})"
+            data["text/html"] += f'<div style="margin:2px 10px;font-size:12px;opacity:.7">{MOVES}</div>'
         self._channel.send(kind, {"data": data, "metadata": {}, "transient": {"display_id": self._display_id}})
 
 
 def is_shown(channel: CellChannel, is_meant: Callable[[Picture], bool]) -> bool:
     """Return whether a picture for which `is_meant` is true moves under that cell."""
     return _updater.has(lambda live: live.is_of(channel, is_meant))
+
+
+def send_again(*_: Any) -> None:
+    """A cell is done: send all that moved on after its own cell once more, where a program runs the notebook."""
+    _updater.send_again()
 
 
 def settle(*_: Any) -> None:
@@ -140,6 +162,8 @@ class _Updater:
 
     def __init__(self) -> None:
         self._shown: list[Live] = []
+        self._outlived: list[Live] = []
+        """Those that moved when their own cell was done, where a program runs the notebook."""
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -156,6 +180,13 @@ class _Updater:
 
     def has(self, is_meant: Callable[[Live], bool]) -> bool:
         return any(map(is_meant, list(self._shown)))
+
+    def send_again(self) -> None:
+        moving = [live for live in list(self._shown) if not live.is_final and not live.is_read]
+        self._outlived += [live for live in moving if live not in self._outlived]
+        for live in self._outlived:
+            with suppress(Exception):
+                live.send_again()
 
     def settle(self) -> None:
         """Finish what can be finished; when nothing is left, the thread is gone on return."""
