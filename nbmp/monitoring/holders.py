@@ -26,10 +26,12 @@ class Holders:
         self._own = own
         self._places: dict[int, _Place] = {}
         self._running: set[str] = set()
+        self._texts: dict[tuple[int, ...], str] = {}
+        """Of one look: most segments are had by the same processes."""
 
     def look(self, names: Mapping[int, str]) -> None:
         """See who runs now; `names` are those of launches and pools, by their numbers."""
-        self._running = set()
+        self._running, self._texts = set(), {}
         for group in registry.known():
             title = group.name or names.get(group.number) or registry.title(group)
             if not group.finished.is_set():
@@ -43,6 +45,12 @@ class Holders:
 
     def text(self, pids: Iterable[int]) -> str:
         """Return who these are: `notebook, ranks 1 2`; of several launches with their names; the pid of a stranger."""
+        asked = tuple(pids)
+        if asked not in self._texts:
+            self._texts[asked] = self._text(asked)
+        return self._texts[asked]
+
+    def _text(self, pids: Sequence[int]) -> str:
         words, strangers = [], []
         members: dict[_Place, list[int]] = {}
         parent = parent_process()

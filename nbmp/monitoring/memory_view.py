@@ -49,7 +49,12 @@ class MemoryView:
         return [row for row in self.rows if row.kind == ARRAY]
 
 
-def memory_view(names: Mapping[str, object], holders: Holders, made_in: MadeIn = lambda key, offset: "") -> MemoryView:
+def memory_view(
+    names: Mapping[str, object],
+    holders: Holders,
+    made_in: MadeIn = lambda key, offset: "",
+    spare: Mapping[str, object] | None = None,
+) -> MemoryView:
     """Return shared memory as it is now.
 
     Parameters
@@ -60,9 +65,11 @@ def memory_view(names: Mapping[str, object], holders: Holders, made_in: MadeIn =
         Who has what. It has looked just now.
     made_in
         Which cell made what.
+    spare
+        More names, for arrays that have no other.
     """
     usage, mappings = usage_and_mappings()
-    placed = _placed(named_arrays(names), mappings)
+    placed = {**_placed(named_arrays(spare or {}), mappings), **_placed(named_arrays(names), mappings)}
     rows = Rows(holders, made_in)
     for segment in usage.segments:
         rows.add(segment, placed.get(segment.key, ()))

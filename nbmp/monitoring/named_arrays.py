@@ -1,7 +1,8 @@
 """What variables call the arrays of this process: also an array in a list, a dictionary, an object or a pandas frame.
 
 One level deep, and a bounded number of things is looked at, so that it takes about a millisecond. Nothing is changed,
-and none of the user's code runs, so any thread may look while another one computes.
+and none of the user's code runs, so any thread may look while another one computes. Hence `issubclass(type(x), ...)`,
+since `isinstance` asks a proxy for its class, and `dict.items(x)`.
 """
 
 import sys
@@ -38,13 +39,13 @@ def named_arrays(names: Mapping[str, object]) -> list[NamedArray]:
     found: list[NamedArray] = []
     left = LOOKS
     for name, value in list(names.items()):
-        if isinstance(value, np.ndarray):
+        if issubclass(type(value), np.ndarray):
             found += _described(name, value)
         elif left > 0:
             with suppress(Exception):  # it changed while it was looked at, or is not what it looks like
                 for inner, thing in islice(_parts(name, value), min(left, INSIDE)):
                     left -= 1
-                    if isinstance(thing, np.ndarray):
+                    if issubclass(type(thing), np.ndarray):
                         found += _described(inner, thing)
     return found
 
@@ -59,25 +60,27 @@ def _described(name: str, array: Any) -> Iterator[NamedArray]:
         yield NamedArray(name, plain.shape, str(plain.dtype), plain.nbytes, start, end)
 
 
-def _parts(name: str, value: object) -> Iterator[tuple[str, object]]:
+def _parts(name: str, value: Any) -> Iterator[tuple[str, object]]:
     """Return what there is inside, with its name."""
-    if isinstance(value, list | tuple):
-        for number, thing in enumerate(value):
-            yield f"{name}[{number}]", thing
-    elif isinstance(value, dict):
-        for key, thing in value.items():
-            if isinstance(key, str | int):
+    kind = type(value)
+    for sequence in (list, tuple):
+        if issubclass(kind, sequence):
+            for number, thing in enumerate(sequence.__iter__(value)):
+                yield f"{name}[{number}]", thing
+    if issubclass(kind, dict):
+        for key, thing in dict.items(value):
+            if type(key) in (str, int):
                 yield f"{name}[{key!r}]", thing
-    elif _is_pandas(value):
+    elif _is_pandas(kind):
         yield from _blocks(name, value)
-    elif type(value).__module__ == "__main__":
-        for key, thing in vars(value).items():
+    elif kind.__module__ == "__main__":
+        for key, thing in object.__getattribute__(value, "__dict__").items():
             yield f"{name}.{key}", thing
 
 
-def _is_pandas(value: object) -> bool:
+def _is_pandas(kind: type) -> bool:
     pandas = sys.modules.get("pandas")
-    return pandas is not None and isinstance(value, pandas.DataFrame | pandas.Series)
+    return pandas is not None and issubclass(kind, (pandas.DataFrame, pandas.Series))
 
 
 def _blocks(name: str, value: Any) -> Iterator[tuple[str, object]]:

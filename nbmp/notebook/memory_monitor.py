@@ -19,7 +19,7 @@ from nbmp.memory.janitor import trim
 from nbmp.memory.leftovers import remove_leftovers
 from nbmp.monitoring.holders import Holders
 from nbmp.monitoring.memory_text import ROWS, view_table
-from nbmp.monitoring.memory_view import memory_view
+from nbmp.monitoring.memory_view import MemoryView, memory_view
 from nbmp.notebook import clicks, live, naming
 from nbmp.notebook.channel import channel_here
 from nbmp.notebook.memory_cells import Cells, cells_of
@@ -29,8 +29,8 @@ from nbmp.notebook.style import STYLE
 IDLE_SECONDS = 600.0
 """So long it moves after the last cell has ended."""
 LOOK_SECONDS = 1.0
-SHARE = 0.02
-"""It looks once a second, or as seldom as takes this part of a core."""
+SHARE = 0.01
+"""It looks once a second, or as seldom as takes this part of a core; and when a cell has begun or ended."""
 
 IPYTHONS = ("In", "Out", "exit", "quit", "open", "get_ipython")
 
@@ -95,19 +95,26 @@ class MemoryPicture:
         self._cells = cells
         self._rows = rows
         self._holders = Holders("notebook" if hasattr(shell, "kernel") else "this process")
-        self._next = 0.0
+        self._looked = self._next = 0.0
+        self._shown: MemoryView | None = None
+        """What the widgets show."""
         self._state = ""
         self._changing: tuple[Any, ...] = ()
         """The widgets for head and body, and the buttons."""
 
     def look(self) -> None:
-        if time.monotonic() < self._next and not self.has_ended():
+        if not self._is_due() and not self.has_ended():
             return
-        begun = time.thread_time()
+        self._looked, begun = time.monotonic(), time.thread_time()
         self._holders.look(naming.names(self._shell))
-        self._view = memory_view(_names(self._shell), self._holders, self._cells.made_in)
+        names, spare = _names(self._shell), _outputs(self._shell)
+        self._view = memory_view(names, self._holders, self._cells.made_in, spare)
         self._state = time.strftime("as of %H:%M:%S") if self.has_ended() else ""
-        self._next = time.monotonic() + max(LOOK_SECONDS, (time.thread_time() - begun) / SHARE)
+        self._next = self._looked + max(LOOK_SECONDS, (time.thread_time() - begun) / SHARE)
+
+    def _is_due(self) -> bool:
+        since = time.monotonic() - self._looked
+        return time.monotonic() >= self._next or (since >= LOOK_SECONDS and self._cells.used > self._looked)
 
     def has_ended(self) -> bool:
         idle = 0.0 if self._cells.running else time.monotonic() - self._cells.used
@@ -137,6 +144,9 @@ class MemoryPicture:
 
     def change(self) -> None:
         """Set what has changed: traitlets compares."""
+        if self._shown is self._view:
+            return
+        self._shown = self._view
         head, body, give_back, clean = self._changing
         head.value, body.value = head_of(self._view, ""), body_of(self._view, self._rows)
         give_back.disabled = not self._view.own_cached
@@ -163,6 +173,12 @@ def _names(shell: Any) -> dict[str, object]:
     return {
         name: value for name, value in list(shell.user_ns.items()) if not name.startswith("_") and name not in IPYTHONS
     }
+
+
+def _outputs(shell: Any) -> dict[str, object]:
+    """Return what IPython keeps of outputs, which is how an array outlives its variable unnoticed."""
+    kept = shell.user_ns.get("Out")
+    return {f"Out[{number}]": value for number, value in list(kept.items())} if type(kept) is dict else {}
 
 
 _latest: MemoryPicture | None = None

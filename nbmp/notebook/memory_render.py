@@ -2,7 +2,7 @@
 
 from html import escape
 
-from nbmp.monitoring.memory_rows import ARRAY, MemoryRow
+from nbmp.monitoring.memory_rows import ARRAY, ELSEWHERE, KEPT, MESSAGE, UNNAMED, MemoryRow
 from nbmp.monitoring.memory_text import NOTHING, divided, name, places, totals
 from nbmp.monitoring.memory_view import MemoryView
 from nbmp.monitoring.snapshots import size
@@ -34,6 +34,14 @@ RULES = """<style>
 </style>"""
 
 NAME = "nbmp-memory"
+
+TOLD = {
+    UNNAMED: "held by what is no variable of the notebook: an object, a closure, the traceback of an error",
+    ELSEWHERE: "made by ranks or workers for themselves",
+    MESSAGE: "put into a queue or pipe, and not received yet",
+    KEPT: "used again by the next messages, given back after some seconds",
+}
+"""What a person is told who points at a row."""
 
 HEAD = (
     '<tr><th>name</th><th>shape</th><th class="wide">dtype</th><th class="r">bytes</th><th class="wide">made in</th>'
@@ -94,7 +102,7 @@ def _row(row: MemoryRow, most: int) -> str:
     if row.kind == ARRAY:
         names = f'<td class="name" title="{escape(", ".join(row.names))}">{escape(called)}{extra}</td>'
     else:
-        names = f'<td class="soft what">{escape(called)}{extra}</td>'
+        names = f'<td class="soft what" title="{escape(TOLD.get(row.kind, ""))}">{escape(called)}{extra}</td>'
     shape = "" if row.shape is None else str(row.shape)
     who = escape(row.mapped_by)
     return (

@@ -87,6 +87,13 @@ def test_arrays_in_lists_dictionaries_frames_and_objects_are_named_as_one_writes
     assert {row.shape for row in found.arrays} == {(SIZE,), (SIZE, 2)}
 
 
+def test_spare_names_are_for_arrays_without_another_one() -> None:
+    first, second = nbmp.zeros(SIZE), nbmp.zeros(SIZE)
+    holders = Holders()
+    found = memory_view({"first": first}, holders, spare={"Out[3]": first[1:], "Out[4]": second[1:]})
+    assert {row.names for row in found.arrays} == {("first",), ("Out[4]",)}
+
+
 def test_many_arrays_alike_in_one_list_are_one_row() -> None:
     batches = [nbmp.zeros(SIZE) for _ in range(6)]
     (found,) = view(batches=batches).arrays
@@ -100,12 +107,17 @@ def test_a_bounded_number_of_things_is_looked_at() -> None:
     assert found[-1].name == "after['x']"
 
 
-def test_what_looks_like_a_dictionary_but_fails_is_left_out() -> None:
-    class Broken(dict[str, Any]):
+def test_none_of_the_users_code_runs() -> None:
+    class Loud(dict[str, Any]):
         def items(self) -> Any:
-            raise RuntimeError("changed meanwhile")
+            raise AssertionError
 
-    assert named_arrays({"broken": Broken(), "empty": np.ones((0, 3)), "array": np.ones(2)})[0].name == "array"
+    class Proxy:
+        def __getattribute__(self, name: str) -> Any:  # `isinstance` asks for `__class__`
+            raise AssertionError
+
+    names = {"loud": Loud(x=np.ones(3)), "proxy": Proxy(), "empty": np.ones((0, 3)), "array": np.ones(2)}
+    assert [array.name for array in named_arrays(names)] == ["loud['x']", "array"]
 
 
 def test_an_array_that_no_variable_holds_is_counted() -> None:

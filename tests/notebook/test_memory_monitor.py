@@ -179,6 +179,13 @@ def test_captured_output_gets_the_table(kernel: Kernel) -> None:
     )
 
 
+def test_an_array_that_only_an_output_holds_is_called_by_it(kernel: Kernel) -> None:
+    shown = kernel.run("gone = nbmp.zeros(100_000)\ngone")
+    kernel.run("del gone")
+    assert line_of(kernel.run("%mpshm"), f"Out[{number(shown)}]")[1:3] == ["(100000,)", "float64"]
+    kernel.run("Out.clear()\n_ = __ = ___ = None")
+
+
 def test_names_are_escaped(kernel: Kernel) -> None:
     kernel.run("odd = {'<b>bold</b>': nbmp.zeros(100_000)}")
     html = kernel.run("%mpshm").of("display_data")[0].content["data"]["text/html"]
