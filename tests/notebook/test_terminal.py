@@ -15,7 +15,8 @@ CELL = "get_ipython().run_cell({!r})\n"
 def ran(folder: Path, *cells: str) -> subprocess.CompletedProcess[str]:
     """Run cells in a terminal's IPython to its end."""
     scripts.write(folder, "".join(map(CELL.format, ("%load_ext nbmp\nimport time", *cells))), "cells.py")
-    done = scripts.run(folder, "import IPython\nIPython.start_ipython(argv=['--simple-prompt', 'cells.py'])")
+    argv = ["--simple-prompt", "--TerminalInteractiveShell.term_title=False", "cells.py"]
+    done = scripts.run(folder, f"import IPython\nIPython.start_ipython(argv={argv})")
     assert done.returncode == 0, done.stderr
     return done
 
