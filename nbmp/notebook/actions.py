@@ -13,6 +13,7 @@ from nbmp.launching.context import TERM_SECONDS, ProcessContext
 from nbmp.launching.record import RankRecord
 from nbmp.launching.registry import Group
 from nbmp.launching.where.asking import SECONDS
+from nbmp.monitoring.snapshots import clock
 from nbmp.notebook.stackview import stack_html, stacks_html
 
 GRACE = TERM_SECONDS
@@ -73,8 +74,9 @@ class Actions:
             self.where_all = ""
             return
         alive = [record.shown_as for record in self.living(ranks)]
+        at = clock(max((record.seconds for record in self._group.ranks), default=0.0))
         told = self._group.stacks(alive, timeout=SECONDS) if alive else ()
-        self.where_all = stacks_html(tuple(told))
+        self.where_all = stacks_html(tuple(told), at)
 
     def _end(self, grace: float, ranks: Collection[int] | None) -> None:
         group = self._group

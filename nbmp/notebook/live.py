@@ -83,6 +83,12 @@ class Live:
         """Return whether this is under that cell, moves, and shows what is meant."""
         return not self.is_final and self._channel.is_same(channel) and is_meant(self._picture)
 
+    def show_last(self) -> None:
+        """Publish its last form at once: what it shows is over."""
+        self.is_final = True
+        self._picture.look()
+        self._publish("display_data")
+
     def show(self) -> None:
         """Publish it, and keep it up to date from now on."""
         self._picture.look()

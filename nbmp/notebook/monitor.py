@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nbmp.launching.last import last_launch
 from nbmp.launching.registry import Group
 from nbmp.monitoring import Sampler, text_table
+from nbmp.monitoring.snapshots import ALIVE
 from nbmp.notebook import live
 from nbmp.notebook.actions import Actions
 from nbmp.notebook.channel import channel_here
@@ -62,7 +63,8 @@ def show(shell: Any, group: Group) -> bool:
     if channel is None or not hasattr(shell.display_pub, "pub_socket"):
         return False
     if not live.is_shown(channel, lambda picture: isinstance(picture, RankTable) and picture.group is group):
-        live.Live(channel, RankTable(group)).show()
+        shown = live.Live(channel, RankTable(group))
+        shown.show_last() if group.finished.is_set() else shown.show()
     return True
 
 
@@ -96,12 +98,17 @@ class RankTable:
             self._panel.change(self._snapshot, self._extras())
 
     def _extras(self) -> Extras:
-        return Extras(told_by=self._told_by(), stacks=self._actions.stacks, where=self._actions.where_all)
+        alive = {rank.rank for rank in self._snapshot.ranks if rank.state in ALIVE}
+        stacks = {rank: told for rank, told in self._actions.stacks.items() if rank in alive}
+        return Extras(told_by=self._told_by(), stacks=stacks, where=self._actions.where_all)
 
     def _told_by(self) -> str:
-        """Return what has the output of the ranks, as code; empty when nobody knows a name for it."""
-        name = self.group.name or ("nbmp.last_launch()" if last_launch() is self.group else "")
-        return name if self.group.kind == "launch" else ""
+        """Return code for all that a rank has written."""
+        if self.group.kind != "launch":
+            return ""
+        if self.group.name:
+            return f"{self.group.name}.output(RANK)"
+        return "nbmp.output(RANK)" if last_launch() is self.group else f"nbmp.output(RANK, {self.group.number})"
 
 
 os.register_at_fork(after_in_child=lambda: globals().update(_enabled_in=None))

@@ -17,7 +17,7 @@ class Extras:
     """What somebody has asked for, on top of a snapshot."""
 
     told_by: str = ""
-    """Code for what has all that the ranks have written: `ctx`."""
+    """Code for all that a rank has written, `nbmp.output(RANK)`; empty when there is none."""
     shown: frozenset[int] | None = None
     """The ranks to be shown; None: all."""
     stacks: Mapping[int, str] = field(default_factory=dict)
@@ -122,7 +122,8 @@ def _error(rank: RankSnapshot) -> str:
 
 def _tail(rank: RankSnapshot, extras: Extras) -> str:
     text = f"<pre>{html(chr(10).join(rank.tail))}</pre>" if rank.tail else ""
-    more = f", all in {extras.told_by}.output({rank.rank})" if extras.told_by and rank.lines > len(rank.tail) else ""
+    code = extras.told_by.replace("RANK", str(rank.rank))
+    more = f", all of them: {code}" if code and rank.lines > len(rank.tail) else ""
     return f'{text}<div class="count">pid {rank.pid}, {_count(rank)}{more}</div>'
 
 

@@ -26,13 +26,13 @@ def stack_html(stack: RankStack) -> str:
     return _box("stack", [stack.text(colour=True)])
 
 
-def stacks_html(stacks: Sequence[RankStack]) -> str:
-    """Return where ranks are; those that are at the same place are told together."""
+def stacks_html(stacks: Sequence[RankStack], at: str) -> str:
+    """Return where ranks were at a moment, `00:12`; those that were at the same place are told together."""
     together: dict[tuple[object, ...], list[RankStack]] = {}
     for stack in stacks:
         together.setdefault(_place(stack), []).append(stack)
     texts = map(_together, sorted(together.values(), key=len, reverse=True))
-    return _box("stack", ["\n\n".join(texts) or "no ranks run"])
+    return _box("stack", [f"at {at}:", "\n\n".join(texts) or "no ranks ran"])
 
 
 def _together(stacks: Sequence[RankStack]) -> str:
