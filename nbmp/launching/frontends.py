@@ -41,6 +41,9 @@ class Display(NamedTuple):
 class Sink(Protocol):
     """Shows what the ranks of one launch, or the workers of one pool, write. Never called from a rank."""
 
+    shows_progress: bool
+    """Whether a person sees in a table how far the ranks are."""
+
     def write(self, chunks: Sequence[Chunk]) -> None:
         """Show these lines, in this order, tagged with their rank."""
 
@@ -85,6 +88,8 @@ class Frontend(Protocol):
 
 class StreamSink:
     """Writes tagged lines to this process' own `sys.stdout` and `sys.stderr`."""
+
+    shows_progress = False
 
     def write(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:

@@ -32,6 +32,8 @@ class Setup(NamedTuple):
     """See `nbmp.launching.frontends.Frontend`."""
     rank_builtins: dict[str, str]
     """Likewise."""
+    is_watched: bool
+    """Whether a table of ranks shows how far it is."""
     loggers: "tuple[LoggerSetup, ...]"
     warning_filters: "tuple[WarningFilter, ...]"
     cwd: str | None

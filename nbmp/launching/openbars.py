@@ -25,7 +25,7 @@ class OpenBar:
     __slots__ = ("_bar", "_slot", "at", "counts")
 
     def __init__(self, kind: int, total: float | None, text: str, n: float = 0.0) -> None:
-        self.counts: Counts = array.array("d", [n])
+        self.counts: Counts = array.array("d", [n, 0.0])
         self.at = 0
         self._bar = Bar(kind, 0.0, total, text, time.monotonic(), 0.0)
         self._slot: BarSlot | None = None
@@ -33,9 +33,13 @@ class OpenBar:
             _open.append(self)
             _arrange()
 
-    def change(self, *, total: float | None, text: str) -> None:
-        """Show this from now on."""
+    def change(self, *, total: float | None, text: str, n: float | None = None) -> None:
+        """Show this from now on, with a count if `n` is given: nobody sees one without the other."""
         with _lock:
+            if n is not None:
+                self.at = 1 - self.at
+                self.counts[self.at] = n
+                self._bar = self._bar._replace(which=self.at)
             self._bar = self._bar._replace(total=total, text=text)
             if self._slot is not None:
                 self._slot.write(self._bar)
@@ -67,7 +71,7 @@ class OpenBar:
 
     def leave(self) -> None:
         """Count for itself from now on."""
-        self.counts, self.at, self._slot = array.array("d", [self.counts[self.at]]), 0, None
+        self.counts, self.at, self._slot = array.array("d", [self.counts[self.at], 0.0]), 0, None
 
     def stands_at(self, slot: BarSlot) -> bool:
         """Return whether that is its place."""

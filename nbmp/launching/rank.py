@@ -110,7 +110,7 @@ class _Rank:
         answer(crash)
         frontends.be_a_rank()
         board.be(self._row)
-        tqdms.adopt()
+        tqdms.adopt(draw_lines=not self._setup.is_watched)
 
     def adopt_environment(self) -> None:
         """Environment variables and random generators, as the launching process says."""

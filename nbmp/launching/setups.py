@@ -15,7 +15,9 @@ from nbmp.memory import strategy
 from nbmp.pickling.arriving import TravellingFd
 
 
-def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Frontend) -> list[Setup]:
+def setups(
+    nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Frontend, *, is_watched: bool = False
+) -> list[Setup]:
     process = current_process()
     environment = dict(os.environ)
     own_loggers, filters = loggers.loggers(), loggers.warning_filters()
@@ -34,6 +36,7 @@ def setups(nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Fr
             seeds=rank_seeds,
             rank_setup=frontend.rank_setup,
             rank_builtins=dict(frontend.rank_builtins),
+            is_watched=is_watched,
             loggers=own_loggers,
             warning_filters=filters,
             cwd=folder,

@@ -166,7 +166,7 @@ def start(
     sink = frontend.sink()
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
     variables, in_libraries = thread_variables(nprocs, threads)
-    told = setups(nprocs, daemon, {**variables, **(env or {})}, frontend)
+    told = setups(nprocs, daemon, {**variables, **(env or {})}, frontend, is_watched=sink.shows_progress)
     context: ProcessContext | None = None
 
     def follow(records: Sequence[RankRecord]) -> ProcessContext:

@@ -24,6 +24,7 @@ from nbmp.launching.channel import EXITED, RAISED, RETURNED, SEEN, SHOWN, plain
 from nbmp.launching.frontends import Chunk, Frontend, Sink
 from nbmp.launching.judging import judge
 from nbmp.launching.messages import Raised, RawException
+from nbmp.launching.milestones import Milestones
 from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
@@ -56,6 +57,7 @@ class Supervisor(threading.Thread):
         self._settles_at = math.inf
         self._told = False
         self._living = set(records)
+        self._milestones = None if sink.shows_progress else Milestones(records, time.monotonic())
         with making() as register:
             self._selector = selectors.DefaultSelector()
             register(self._selector)
@@ -79,11 +81,17 @@ class Supervisor(threading.Thread):
                 self._show()
             elif now >= self._settles_at:
                 self._settle()
+            if self._milestones is not None and now >= self._milestones.due:
+                self._try(self._sink.write, self._milestones.lines(now))
         self._selector.close()
 
     def _pause(self) -> float | None:
         """Return how long there is nothing to do if nothing comes."""
-        until = min(self._settles_at, self._shown_at + SHOW_SECONDS if self._waiting else math.inf)
+        until = min(
+            self._settles_at,
+            self._shown_at + SHOW_SECONDS if self._waiting else math.inf,
+            self._milestones.due if self._milestones is not None else math.inf,
+        )
         return None if until == math.inf else max(0.0, until - time.monotonic())
 
     def _watch(self, file: Any, action: Callable[..., None], *arguments: Any) -> None:

@@ -1,7 +1,7 @@
 """tqdm's bars in a rank are bars on the rank board. Every line runs in the rank.
 
-    tqdm.std         `display` writes to the board instead of drawing; the last state of a bar that is left standing
-                     is written as one line when it is closed, as on a terminal
+    tqdm.std         `display` writes to the board instead of drawing. Where no table of ranks shows that, the last
+                     state of a bar that is left standing is written as one line when it is closed
     tqdm.notebook    as tqdm.std: its widgets would need a kernel. Hence tqdm.auto, too
 
 Only bars that go to the rank's own streams: one with a `file` of its own is drawn there by tqdm.
@@ -21,8 +21,16 @@ FORMAT = "{desc}{n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]
 FORMAT_WITHOUT_TOTAL = "{desc}{n_fmt}{unit} [{elapsed}, {rate_fmt}{postfix}]"
 
 
-def adopt() -> None:
-    """Take over tqdm's bars from now on: those of its modules that are here, and those that come."""
+_draws_lines = True
+
+
+def adopt(*, draw_lines: bool) -> None:
+    """Take over tqdm's bars from now on: those of its modules that are here, and those that come.
+
+    With `draw_lines` a bar that is left standing is written as a line when it is closed: nobody sees the board.
+    """
+    global _draws_lines
+    _draws_lines = draw_lines
     when_imported("tqdm.std", _adopt_std)
     when_imported("tqdm.notebook", _adopt_notebook)
 
@@ -35,6 +43,7 @@ def _adopt_std() -> None:
     bars.set_lock(threading.RLock())
     bars.monitor = None
     bars.display = _instead(_display, bars.display)
+    bars.close = _closing(bars.close)
     bars.clear = _instead(_nothing, bars.clear)
     bars.moveto = _instead(_nothing, bars.moveto)
 
@@ -62,12 +71,30 @@ def _instead(ours: Any, theirs: Any) -> Any:
     """Return a method that is `ours` for bars that go to the rank's own streams, and `theirs` for others."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        goes_to = getattr(self.fp, "_wrapped", self.fp)
-        if goes_to is sys.stderr or goes_to is sys.stdout:
-            return ours(self, *args, **kwargs)
-        return theirs(self, *args, **kwargs)
+        return (ours if _is_ours(self) else theirs)(self, *args, **kwargs)
 
     return method
+
+
+def _is_ours(self: Any) -> bool:
+    file = getattr(self, "fp", None)  # a disabled bar has none
+    return file is not None and getattr(file, "_wrapped", file) in (sys.stderr, sys.stdout)
+
+
+def _closing(theirs: Any) -> Any:
+    """Return `close`, which leaves nothing standing where no lines are drawn."""
+
+    def close(self: Any) -> None:
+        if _draws_lines or not _is_ours(self):
+            theirs(self)
+            return
+        leave, self.leave = self.leave, False
+        try:
+            theirs(self)
+        finally:
+            self.leave = leave
+
+    return close
 
 
 def _display(self: Any, msg: str | None = None, pos: int | None = None, **_: Any) -> bool:
@@ -97,9 +124,8 @@ def _draw_on(bar: Any, self: Any) -> None:
     known = self.total is not None and self.n <= self.total
     how = {"bar_format": FORMAT if known else FORMAT_WITHOUT_TOTAL, "ncols": None, "colour": None}
     label = self.desc if not self.desc or self.desc.endswith(": ") else f"{self.desc}: "
-    bar.counts[bar.at] = self.n
     text = self.format_meter(**{**self.format_dict, **how, "prefix": label})
-    bar.change(total=self.total if known else None, text=text)
+    bar.change(total=self.total if known else None, text=text, n=self.n)
 
 
 def _nothing(*_: Any, **__: Any) -> None:

@@ -36,7 +36,8 @@ class NotebookFrontend:
     def sink(self, *, watched: bool = True) -> Sink:
         if not watched:
             self._watched.set()
-        self._sink = output.sink_here(self._shell, self._watched)
+        shows = watched and monitor.is_on(self._shell)
+        self._sink = output.sink_here(self._shell, self._watched, shows_progress=shows)
         return self._sink
 
     def watch(self, context: "ProcessContext") -> None:

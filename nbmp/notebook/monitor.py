@@ -51,9 +51,15 @@ def hidden() -> Iterator[None]:
         _is_hidden.reset(token)
 
 
+def is_on(shell: Any) -> bool:
+    """Return whether a launch that begins now gets a table in the cell that runs now."""
+    has_cell = channel_here(shell) is not None and hasattr(shell.display_pub, "pub_socket")
+    return os.getpid() == _enabled_in and not _is_hidden.get() and has_cell
+
+
 def watch(shell: Any, context: "ProcessContext") -> None:
-    """Show a table of these ranks in the cell that runs now, if there is a front end to show it."""
-    if os.getpid() == _enabled_in and not _is_hidden.get():
+    """Show a table of these ranks in the cell that runs now, if it is on."""
+    if is_on(shell):
         show(shell, context)
 
 

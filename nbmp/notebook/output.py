@@ -25,7 +25,8 @@ class LaunchSink:
     That is the cell for each stream that is the kernel's own, and the stream itself for one that was
     redirected (a terminal, a file, `%%capture`). Only a cell is spared floods."""
 
-    def __init__(self, shell: Any, ready: threading.Event):
+    def __init__(self, shell: Any, ready: threading.Event, *, shows_progress: bool):
+        self.shows_progress = shows_progress
         self._ready = ready
         self._streams = {name: getattr(sys, name) for name in ("stdout", "stderr")}
         self._publisher = shell.display_pub
@@ -83,9 +84,9 @@ class LaunchSink:
                 stream.flush()
 
 
-def sink_here(shell: Any, ready: threading.Event) -> LaunchSink:
+def sink_here(shell: Any, ready: threading.Event, *, shows_progress: bool) -> LaunchSink:
     """Return the sink for the code that runs now. Its first line waits for `ready`, a moment at most."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    return LaunchSink(shell, ready)
+    return LaunchSink(shell, ready, shows_progress=shows_progress)

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 import nbmp
+from nbmp.launching import milestones
 from nbmp.launching.barslots import COUNTED, TEXT_BYTES, WORDED, Bar
 from nbmp.launching.board import Row, board
 from nbmp.launching.progress import Progress, progress_of
@@ -155,3 +157,26 @@ def test_outside_of_ranks_it_iterates_with_or_without_tqdm() -> None:
 def test_nothing_to_iterate_is_an_error() -> None:
     with pytest.raises(TypeError, match="update"):
         next(iter(nbmp.progress(total=3)))
+
+
+def count_slowly(rank: int, path: str) -> None:
+    with nbmp.progress(total=10, desc="slowly") as bar:
+        for _ in range(2):
+            bar.update(1)
+            functions.wait_for(rank, f"{path}{bar.n:.0f}")
+
+
+def test_where_no_table_shows_it_a_line_says_now_and_then_how_far_ranks_are(
+    method: str, tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(milestones, "EVERY", 0.05)
+    context = functions.begin(count_slowly, (f"{tmp_path}/go",), 1, method)
+    seen = ""
+    for step in (1, 2):
+        said = f"[0] slowly: {step}/10 ["
+        while said not in seen:
+            seen += capfd.readouterr().err
+            time.sleep(0.01)
+        (tmp_path / f"go{step}").touch()
+    assert context.join()
+    assert len((seen + capfd.readouterr().err).splitlines()) == 2  # nothing twice

@@ -87,6 +87,24 @@ def test_bar_with_a_file_of_its_own_is_drawn_there(method: str, capfd: Capture) 
     assert capfd.readouterr() == ("", "")
 
 
+def disabled(rank: int) -> int:
+    from tqdm import tqdm
+
+    bar = tqdm(range(3), disable=True)
+    bar.clear()
+    bar.refresh()
+    bar.set_description("off")
+    return sum(bar)
+
+
+def test_disabled_bar_shows_nothing(method: str, capfd: Capture) -> None:
+    context = functions.begin(disabled, (), 1, method)
+    assert context.join()
+    assert context.results == [3]
+    assert context.ranks[0].progress is None
+    assert capfd.readouterr() == ("", "")
+
+
 def one_bar(rank: int) -> int:
     from tqdm import tqdm
 
