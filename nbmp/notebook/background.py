@@ -19,6 +19,7 @@ from nbmp.launching.context import ProcessContext
 from nbmp.launching.start import stop_late
 from nbmp.notebook.arguments import Options
 from nbmp.notebook.channel import channel_here, is_unattended
+from nbmp.notebook.results import data_of
 from nbmp.reports import COLOURS
 
 _log = logging.getLogger("nbmp")
@@ -50,7 +51,7 @@ class _Follower:
         self._context = context
         self._options = options
         self._is_shown = is_shown
-        self._text_of = shell.display_formatter.formatters["text/plain"]
+        self._shell = shell
         self._streams = {"stdout": sys.stdout, "stderr": sys.stderr}
         self._channel = channel_here(shell)
         self._is_read = not is_unattended(shell)
@@ -77,11 +78,11 @@ class _Follower:
     def _show_results(self, results: list[Any]) -> None:
         if not self._is_shown(results):
             return
-        text = self._text_of(results)
+        data = data_of(self._shell, results)
         if self._channel is not None:
-            self._channel.send("display_data", {"data": {"text/plain": text}, "metadata": {}, "transient": {}})
+            self._channel.send("display_data", {"data": data, "metadata": {}, "transient": {}})
         else:
-            self._write("stdout", text)
+            self._write("stdout", data["text/plain"])
 
     def _tell(self, lines: list[str]) -> None:
         self._write("stderr", "\n".join(lines))

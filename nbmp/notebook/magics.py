@@ -14,6 +14,7 @@ from nbmp.launching.context import ProcessContext
 from nbmp.launching.start import join_in_time, start
 from nbmp.notebook import background, monitor, naming
 from nbmp.notebook.arguments import Options, parse, parser
+from nbmp.notebook.results import Results
 from nbmp.notebook.source import Source
 
 
@@ -42,7 +43,7 @@ class MpspawnMagics(Magics):
         results = context.results if options.name else context.take_results()
         if options.out:
             self.shell.user_ns[options.out] = results
-        return results if _is_shown(source, results) else None
+        return Results(results) if _is_shown(source, results) else None
 
     def _go_on(self, source: Source, options: Options, context: ProcessContext) -> None:
         """The ranks have been started."""
