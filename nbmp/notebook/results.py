@@ -51,6 +51,7 @@ def _rich(bundle: dict[str, Any]) -> str:
 
 def _value(rank: int, bundle: dict[str, Any]) -> str:
     colour = COLOURS[rank % len(COLOURS)]
-    tag = f'<div style="color: {_CSS.get(colour, _CSS.get(colour - 60))}; font: var(--jp-code-font-size, 13px) monospace">[{rank}]</div>'
+    style = f"color: {_CSS.get(colour, _CSS.get(colour - 60))}; font: var(--jp-code-font-size, 13px) monospace"
+    tag = f'<div style="{style}">[{rank}]</div>'
     shown = _rich(bundle) or f"<pre>{escape(bundle.get('text/plain', ''))}</pre>"
     return f"<div>{tag}{shown}</div>"
