@@ -15,16 +15,14 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from nbmp.launching import frontends
-from nbmp.memory.janitor import trim
-from nbmp.memory.leftovers import remove_leftovers
 from nbmp.monitoring.holders import Holders
 from nbmp.monitoring.memory_text import ROWS, view_table
 from nbmp.monitoring.memory_view import MemoryView, memory_view
-from nbmp.notebook import clicks, live, naming
-from nbmp.notebook.channel import channel_here
+from nbmp.notebook import live, naming
+from nbmp.notebook.channel import channel_here, is_unattended
 from nbmp.notebook.memory_cells import Cells, cells_of
-from nbmp.notebook.memory_render import NAME, RULES, body_of, head_of, html_view
-from nbmp.notebook.style import STYLE
+from nbmp.notebook.memory_panel import MemoryPanel
+from nbmp.notebook.memory_render import html_view
 
 IDLE_SECONDS = 600.0
 """So long it moves after the last cell has ended."""
@@ -70,20 +68,15 @@ def memory_monitor(*, rows: int | None = ROWS, moves: bool = True) -> None:
     if _latest is not None:
         _latest.is_over = True
     picture = MemoryPicture(shell, cells_of(shell), rows)
-    channel = channel_here(shell) if moves and _has_a_reader(shell) else None
+    channel = channel_here(shell) if moves and not is_unattended(shell) else None
     if channel is None:
+        picture.is_over = True
         picture.look()
         display({"text/plain": picture.text(), "text/html": picture.html()}, raw=True)  # type: ignore[no-untyped-call]
         return
     _latest = picture
     live.load_widgets()
     live.Live(channel, picture).show()
-
-
-def _has_a_reader(shell: Any) -> bool:
-    """Return whether a person may look at the output while it moves. Programs that run notebooks say that nobody is
-    there to answer a question."""
-    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))
 
 
 class MemoryPicture:
@@ -99,8 +92,7 @@ class MemoryPicture:
         self._shown: MemoryView | None = None
         """What the widgets show."""
         self._state = ""
-        self._changing: tuple[Any, ...] = ()
-        """The widgets for head and body, and the buttons."""
+        self.panel: MemoryPanel | None = None
 
     def look(self) -> None:
         if not self._is_due() and not self.has_ended():
@@ -127,45 +119,14 @@ class MemoryPicture:
         return view_table(self._view, self._rows)
 
     def widget(self, widgets: ModuleType) -> Any:
-        trim_tip = "nbmp.trim(): free what this process keeps for the next messages"
-        clean_tip = "%mpshm --clean: free what sessions that died have left in /dev/shm"
-        give_back = clicks.button(widgets, "Give cached back", self._give_back, tooltip=trim_tip)
-        clean = clicks.button(widgets, "Remove leftovers", self._clean, tooltip=clean_tip)
-        style, head, body = widgets.HTML(STYLE + RULES), widgets.HTML(), widgets.HTML()
-        top = widgets.HBox([head, clean, give_back])
-        box = widgets.VBox([style, top, body])
-        for part, name in ((top, "head"), (box, "nbmp"), (box, NAME), (box, "nbmp-moves")):
-            part.add_class(name)
-        inside = style, head, body, clean, give_back, top
-        box.observe(lambda _: _close(*inside, box.layout), "comm")  # closing a box leaves what is in it
-        self._changing = head, body, give_back, clean
+        self.panel = MemoryPanel(widgets)
         self.change()
-        return box
+        return self.panel.box
 
     def change(self) -> None:
-        """Set what has changed: traitlets compares."""
-        if self._shown is self._view:
-            return
-        self._shown = self._view
-        head, body, give_back, clean = self._changing
-        head.value, body.value = head_of(self._view, ""), body_of(self._view, self._rows)
-        give_back.disabled = not self._view.own_cached
-        clean.layout.display = "" if any(left.bytes for left in self._view.leftovers) else "none"
-
-    def _give_back(self) -> None:
-        trim()
-        self._next = 0.0
-
-    def _clean(self) -> None:
-        remove_leftovers()
-        self._next = 0.0
-
-
-def _close(*shown: Any) -> None:
-    for widget in shown:
-        for part in (getattr(widget, "layout", None), getattr(widget, "style", None), widget):
-            if part is not None:
-                part.close()
+        if self.panel is not None and self._shown is not self._view:
+            self._shown = self._view
+            self.panel.change(self._view, self._rows)
 
 
 def _names(shell: Any) -> dict[str, object]:

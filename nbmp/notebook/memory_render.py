@@ -6,7 +6,7 @@ from nbmp.monitoring.memory_rows import ARRAY, ELSEWHERE, KEPT, MESSAGE, UNNAMED
 from nbmp.monitoring.memory_text import NOTHING, divided, name, places, totals
 from nbmp.monitoring.memory_view import MemoryView
 from nbmp.monitoring.snapshots import size
-from nbmp.notebook.style import block, head, table
+from nbmp.notebook.style import block, headline, table
 
 USED, CACHED, OTHERS = "#4c8bf5", "#b9a2f2", "rgba(128,128,128,.45)"
 """Colours of bars: shared memory in use, what is kept of it, what anybody else takes."""
@@ -21,15 +21,10 @@ RULES = """<style>
 .nbmp.nbmp td.who{max-width:17em;overflow:hidden;text-overflow:ellipsis}
 .nbmp .extra{color:var(--soft);font-family:var(--jp-ui-font-family,system-ui,sans-serif)}
 .nbmp.nbmp.nbmp-moves{display:block;width:auto;padding:0}
-.nbmp-moves>.head{width:auto;margin:0}
-.nbmp-moves .widget-html,.nbmp-moves .widget-html-content{display:block;margin:0;width:auto;height:auto;min-width:0;
- line-height:inherit;font-size:inherit}
-.nbmp-moves>.head>.widget-html{flex:1 1 340px}
-.nbmp-moves .head .head{padding:0;background:none}
-.nbmp-moves>.head>button{flex:none;width:auto;height:24px;line-height:22px;margin:0;padding:0 10px;font-size:12px;
- border:1px solid var(--line);border-radius:6px;background:var(--jp-layout-color1,transparent);
- color:var(--jp-ui-font-color1,inherit)}
-.nbmp-moves>.head>button:disabled{opacity:.45}
+.nbmp-moves>.head{display:flex;width:auto;margin:0}
+.nbmp-moves>.widget-html,.nbmp-moves>.widget-html>.widget-html-content{display:block;margin:0;width:auto;height:auto;
+ min-width:0;line-height:inherit;font-size:inherit}
+.nbmp.nbmp .nbmp-hidden{display:none}
 @container (max-width:520px){.nbmp.nbmp td.name{max-width:9em}.nbmp.nbmp td.what,.nbmp.nbmp td.who{white-space:normal}}
 </style>"""
 
@@ -51,15 +46,15 @@ HEAD = (
 
 def html_view(view: MemoryView, rows: int | None, state: str) -> str:
     """Return the view as HTML; names are escaped. `state` says in a word or two of when it is."""
-    return RULES + block(NAME, head_of(view, state), body_of(view, rows))
+    return RULES + block(NAME, f'<div class="head">{headline_of(view, state)}</div>', body_of(view, rows))
 
 
-def head_of(view: MemoryView, state: str) -> str:
-    """Return its head line."""
+def headline_of(view: MemoryView, state: str) -> str:
+    """Return what is in its head line."""
     parts = [escape(totals(view))]
     if state:
         parts.append(f'<span class="soft">{escape(state)}</span>')
-    return head("Shared memory", view.strategy, *parts)
+    return headline("Shared memory", view.strategy, *parts)
 
 
 def body_of(view: MemoryView, rows: int | None) -> str:

@@ -18,7 +18,6 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -27,7 +26,7 @@ from nbmp.notebook import clicks
 from nbmp.notebook.actions import Actions
 from nbmp.notebook.render import Extras, is_many, live_head, live_rows, live_style
 from nbmp.notebook.selecting import selected
-from nbmp.notebook.style import buttons, layout
+from nbmp.notebook.style import buttons, html, layout
 
 BUTTONS_AFTER = 0.4
 """Seconds; a launch that is over before has none."""
@@ -150,8 +149,7 @@ class Panel:
     # -- boxes --------------------------------------------------------------------------------------------------------
 
     def _html(self, value: str, *classes: str) -> Any:
-        widgets = self._widgets
-        return widgets.HTML(value, layout=layout(widgets), style=_style_of_html(widgets), _dom_classes=classes)
+        return html(self._widgets, value, *classes)
 
     def _box(self, kind: Any, children: list[Any], *classes: str) -> Any:
         return kind(children, layout=layout(self._widgets), _dom_classes=classes)
@@ -173,8 +171,3 @@ class _Changing:
         if self._button.layout is not wanted:
             self._button.layout = wanted
         self._button.description = self._label()
-
-
-@cache
-def _style_of_html(widgets: ModuleType) -> Any:
-    return widgets.HTML().style

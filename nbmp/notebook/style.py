@@ -10,6 +10,7 @@ tables stay.
     table(head, rows)               `class="r"`: a number, at the right; `class="wide"`: left out where it is narrow
     chip(kind, text)                kinds: the keys of `TINTS`
     bar(part, kind)                 how much of it, 0 to 1
+    html(widgets, value)            an HTML widget that costs little
     buttons(widgets)                what to make ipywidgets' buttons with, so that they look like these here
 
 As a widget: a box with the class `nbmp`; in it one with the class `head`, whose HTML is a `headline`.
@@ -119,6 +120,16 @@ def table(head: str, rows: Iterable[str]) -> str:
 def layout(widgets: ModuleType, **traits: str) -> Any:
     """Return a Layout for any number of widgets: one of its own doubles what a widget costs, and outlives it."""
     return widgets.Layout(**traits)
+
+
+def html(widgets: ModuleType, value: str = "", *classes: str) -> Any:
+    """Return a new HTML widget, with the layout and style of all others."""
+    return widgets.HTML(value, layout=layout(widgets), style=_html_style(widgets), _dom_classes=classes)
+
+
+@cache
+def _html_style(widgets: ModuleType) -> Any:
+    return widgets.HTML().style
 
 
 @cache
