@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import nbmp
-from tests import leaks
+from tests import forms, leaks
 
 FAILED = pytest.StashKey[bool]()
 
@@ -65,7 +65,16 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-forms", action="store_true", help="run each test in all its forms: see tests/forms.py")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not forms.told_to_run_all(config):
+        left_out = forms.redundant(items)
+        without = set(items).difference(left_out)
+        items[:] = [item for item in items if item in without]
+        config.hook.pytest_deselected(items=left_out)
     reasons = {"browser": why_no_browser(), "gpu": why_no_gpu()}
     for item in items:
         if starts_interpreters(item):
