@@ -49,25 +49,32 @@ def test_a_click_and_what_is_typed_arrive_while_the_cell_blocks(jupyter: Lab) ->
 
 
 BACKGROUND = [
-    "%load_ext nbmp\nimport time",
-    "%%mpspawn -n 3 --bg --name ctx\n"
-    "for step in range(100):\n"
-    "    print('step', step)\n"
+    "%load_ext nbmp\nimport os, time",
+    "%%mpspawn -n 4 --bg --name ctx\n"
+    "print('up')\n"
+    "while not os.path.exists('fail'):\n"
     "    time.sleep(0.1)\n"
-    "    if rank == 1 and step == 60:\n"
-    "        raise ValueError('shapes (8,3) and (4,) do not match')",
+    "if rank == 1:\n"
+    "    raise ValueError('shapes (8,3) and (4,) do not match')\n"
+    "time.sleep(100)",
     "sum(range(10))",
+    "open('fail', 'w').close()",
 ]
 
 
-def test_a_launch_in_the_background_moves_on_and_its_failure_is_told_under_its_cell(jupyter: Lab) -> None:
+def test_a_launch_in_the_background_is_used_while_other_cells_run(jupyter: Lab) -> None:
+    """One of its ranks is stopped by its button, then another one fails."""
     PICTURES.mkdir(exist_ok=True)
     with jupyter.notebook("background.ipynb", BACKGROUND, "JupyterLab Light") as page:
         run_cells(page, 3)
         page.wait_for_selector(".jp-CodeCell >> nth=2 >> text=45")
         launching = page.locator(".jp-CodeCell >> nth=1")
-        assert "3 running" in launching.inner_text()
+        launching.locator("text=4 running").wait_for()
+        launching.locator("button[title^='Stop rank 2']").click()
+        launching.locator("text=1 stopped").wait_for()
         page.screenshot(path=PICTURES / "background-running.png")
+        page.click(".jp-CodeCell >> nth=3 >> .cm-content")
+        page.keyboard.press("Shift+Enter")
         launching.locator("text=ProcessRaisedException").wait_for(timeout=60_000)
-        launching.locator("text=2 stopped").wait_for()
+        launching.locator("text=3 stopped").wait_for()
         page.screenshot(path=PICTURES / "background-failed.png")
