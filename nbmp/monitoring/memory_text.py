@@ -25,7 +25,7 @@ def view_table(view: MemoryView, rows: int | None = ROWS) -> str:
     lines = [f"shared memory: {totals(view)}", *places(view)]
     if shown:
         lines.append(columns([HEAD, *map(_cells, shown)], right=(3, 4)))
-    else:
+    elif not rest:
         lines.append(NOTHING)
     lines += [rest] if rest else []
     return "\n".join([*lines, *(f"! {remark}" for remark in view.remarks)])
@@ -41,7 +41,8 @@ def divided(view: MemoryView, rows: int | None) -> tuple[list[MemoryRow], str]:
         return [*arrays, *others], ""
     left = arrays[rows:]
     number, together = sum(row.number for row in left), size(sum(row.bytes for row in left))
-    return [*arrays[:rows], *others], f"and {number} smaller arrays, {together} together"
+    rest = f"{number} smaller arrays, {together} together" if number > 1 else f"a smaller array, {together}"
+    return [*arrays[:rows], *others], f"and {rest}"
 
 
 def totals(view: MemoryView) -> str:

@@ -26,7 +26,8 @@ def remarks(usage: MemoryUsage, strategy: str, left: Sequence[Leftover]) -> Iter
     yield from _about_files()
     if any(one.bytes for one in left):
         many = f"{len(left)} sessions" if len(left) > 1 else "a session"
-        yield f"{size(sum(one.bytes for one in left))} in /dev/shm are left of {many} that died: %mpshm --clean"
+        taken = size(sum(one.bytes for one in left))
+        yield f"{taken} in /dev/shm are left of {many} that died: %mpshm --clean removes them"
     if usage.hidden:
         pids = " ".join(map(str, usage.hidden))
         yield f"what pid{'s' if len(usage.hidden) > 1 else ''} {pids} has cannot be seen: another user's process"

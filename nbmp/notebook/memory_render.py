@@ -64,7 +64,7 @@ def body_of(view: MemoryView, rows: int | None) -> str:
     if shown:
         most = max(row.bytes for row in shown) or 1
         body.append(table(HEAD, [_row(row, most) for row in shown]))
-    else:
+    elif not rest:
         body.append(f'<div class="note soft">{escape(NOTHING)}</div>')
     if rest:
         body.append(f'<div class="note soft">{escape(rest)}</div>')

@@ -255,7 +255,7 @@ def test_remarks_say_what_will_go_wrong_and_what_to_do() -> None:
     assert machine.startswith("memory is short: this machine has 1 kB left")
     left = [Leftover("a", 10**7), Leftover("b", 10**6)]
     assert list(remarks(usage(), "file_descriptor", left)) == [
-        "11 MB in /dev/shm are left of 2 sessions that died: %mpshm --clean"
+        "11 MB in /dev/shm are left of 2 sessions that died: %mpshm --clean removes them"
     ]
     (hidden,) = remarks(usage(hidden=(7,)), "file_descriptor", ())
     assert "pid 7" in hidden
@@ -269,6 +269,8 @@ def test_text_has_totals_places_and_a_line_for_what_is_left_out(strategy: str) -
     head = next(number for number, line in enumerate(lines) if line.startswith("name "))
     assert [line.split()[0] for line in lines[head + 1 : head + 4]] == ["a4", "a3", "a2"]
     assert "and 2 smaller arrays, 3 MB together" in lines
+    assert "and a smaller array, 2 MB" in memory_text.view_table(view(**arrays), 4).split("\n")
+    assert memory_text.NOTHING not in memory_text.view_table(view(**arrays), 0)
     assert "a0" in memory_text.view_table(view(**arrays), None)
 
 

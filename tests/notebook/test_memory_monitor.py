@@ -211,19 +211,16 @@ def test_unloading_takes_it_away(fresh_kernel: Kernel) -> None:
     assert "not found" in fresh_kernel.run("%mpshm", fails=True).error
 
 
-def test_nbclient_saves_html_and_text(tmp_path: Path) -> None:
+def test_nbclient_saves_html_and_text(kernel: Kernel) -> None:
     pytest.importorskip("nbclient")
-    told = scripts.output(
-        tmp_path,
-        """
-        import json, nbclient, nbformat
-        sources = "%load_ext nbmp\\nimport nbmp\\nweights = nbmp.ones(100_000)", "%mpshm", "weights[:] = 2"
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-        nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
-        print(json.dumps([output.data for output in notebook.cells[1].outputs]))
-        """,
+    cell = kernel.run(
+        "import json, nbformat\nfrom nbclient import NotebookClient\n"
+        "sources = '%load_ext nbmp\\nimport nbmp\\nweights = nbmp.ones(100_000)', '%mpshm', 'weights[:] = 2'\n"
+        "nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])\n"
+        "await NotebookClient(nb, kernel_name='python3').async_execute()\n"
+        "print(json.dumps([output.data for output in nb.cells[1].outputs]))"
     )
-    (shown,) = json.loads(told.splitlines()[-1])
+    (shown,) = json.loads(cell.text().splitlines()[-1])
     assert shown.keys() == {"text/plain", "text/html"}
     assert re.search(r"^weights .* Cell In\[1\] +notebook$", shown["text/plain"], re.MULTILINE)
     assert "Cell In[1]" in shown["text/html"]
