@@ -5,6 +5,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nbmp.launching.progress import clock as clock
+
 if TYPE_CHECKING:
     from nbmp.launching.progress import Progress
     from nbmp.launching.where.watching import Wait
@@ -111,13 +113,6 @@ def columns(rows: Sequence[tuple[str, ...]], right: Collection[int]) -> str:
 def ranks_text(snapshot: LaunchSnapshot) -> str:
     """Return `1 rank`, `4 ranks`."""
     return f"{len(snapshot.ranks)} rank{'s' if len(snapshot.ranks) != 1 else ''}"
-
-
-def clock(seconds: float) -> str:
-    """Return minutes and seconds, `00:12`, with hours where there are any."""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
 
 
 def duration(rank: RankSnapshot) -> str:

@@ -1,6 +1,8 @@
 """What printing costs a rank, and how soon a person sees the first line. In a real kernel, against the plain cell.
 
 300 lines       in the rank of a cell, in a forked child that prints through the kernel's own stream, and in the kernel
+flood           16 ranks that print for 5 s: lines, growth of the kernel, longest pause of its main thread, messages
+progress        a step of `nbmp.progress` in a rank
 first line      from sending a `%%mpspawn -n 4` cell until its first line arrives, against an empty cell's round trip
 """
 
@@ -29,6 +31,40 @@ queue = context.SimpleQueue()
 def child(): queue.put(prints())
 process = context.Process(target=child); process.start(); found = queue.get(); process.join(); found
 """
+FLOOD = """
+import nbmp, psutil, time
+def flood(rank):
+    end, count = time.monotonic() + 5, 0
+    while time.monotonic() < end:
+        for _ in range(100): print(f'R{rank}:{count}:' + 'x' * 60); count += 1
+    return count
+def steps(rank):
+    begun = time.perf_counter()
+    for _ in nbmp.progress(range(1_000_000)): pass
+    return time.perf_counter() - begun
+"""
+FLOODED = """
+before = most = psutil.Process().memory_info().rss
+launch = nbmp.start_processes(flood, nprocs=16, join=False)
+longest = 0
+while not launch.finished.is_set():
+    begun = time.monotonic(); time.sleep(0.001); longest = max(longest, time.monotonic() - begun)
+    most = max(most, psutil.Process().memory_info().rss)
+sum(launch.results), (most - before) / 1e6, longest * 1000
+"""
+
+
+def flood(kernel: Kernel) -> None:
+    kernel.run(FLOOD)
+    cell = kernel.run(FLOODED)
+    lines, grown, longest = map(float, (cell.value or "").strip("()").split(","))
+    verdict = "ok" if grown <= 50 else "MISSED"
+    print(
+        f"16 ranks that print for 5 s\n  {lines:,.0f} lines, kernel grown by {grown:.1f} MB ({verdict}), longest pause "
+        f"of its main thread {longest:.0f} ms, {len(cell.messages)} messages"
+    )
+    seconds = value(kernel, "nbmp.launch(steps)")
+    print(f"a step of nbmp.progress in a rank\n  {seconds * 1000:.0f} ns  {'ok' if seconds <= 1 else 'MISSED'}")
 
 
 def value(kernel: Kernel, code: str) -> float:
@@ -61,6 +97,7 @@ def main() -> None:
                 figures = [value(kernel, code) for _ in range(5)]
                 verdict = ("ok" if statistics.median(figures) <= 5 else "MISSED") if label == "rank of a cell" else ""
                 print(f"  {label:32s}{statistics.median(figures):9.2f}  {verdict}")
+            flood(kernel)
             print("first line of a %%mpspawn -n 4 cell, ms from sending the cell, medians of 10")
             base = statistics.median(empty(kernel) for _ in range(10))
             for method in ("fork", "forkserver", "spawn"):
