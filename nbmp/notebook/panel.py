@@ -16,7 +16,7 @@ when the ranks have run for a moment; a launch does not wait for them.
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -87,7 +87,7 @@ class Panel:
         found = []
         if self._many:
             self._text = self._widgets.Text(
-                placeholder="ranks 3, 8-11 or a word", layout=layout(self._widgets, width="170px")
+                placeholder="ranks 3, 8-11 or a word", layout=layout(self._widgets, width="150px")
             )
             clicks.arrive_at_once(self._text)
             found.append(self._text)
@@ -104,6 +104,7 @@ class Panel:
                 lambda: actions.stop(self._chosen if actions.can_stop_one else None),
                 "SIGTERM now, SIGKILL when you press again, or after 30 s",
                 self._stop_label,
+                ranks=lambda: self._chosen,
             )
         )
         return found
@@ -120,7 +121,7 @@ class Panel:
             lambda: "Hide" if number in actions.stacks else "Where?",
             "where",
             f"b{number}",
-            ranks=[number],
+            ranks=lambda: [number],
         )
         if not actions.can_stop_one:
             return [where]
@@ -130,7 +131,7 @@ class Panel:
             lambda: "Kill" if actions.is_stopping([number]) else "Stop",
             "stop",
             f"b{number}",
-            ranks=[number],
+            ranks=lambda: [number],
         )
         return [where, stop]
 
@@ -140,10 +141,10 @@ class Panel:
         tooltip: str,
         label: Callable[[], str],
         *classes: str,
-        ranks: list[int] | None = None,
+        ranks: Callable[[], Collection[int] | None] = lambda: None,
     ) -> Any:
         made = clicks.button(buttons(self._widgets, *classes), label(), action, tooltip=tooltip)
-        self._buttons.append(_Changing(made, self._widgets, label, lambda: bool(self._actions.living(ranks))))
+        self._buttons.append(_Changing(made, self._widgets, label, lambda: bool(self._actions.living(ranks()))))
         return made
 
     # -- boxes --------------------------------------------------------------------------------------------------------

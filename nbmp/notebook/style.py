@@ -57,7 +57,7 @@ STYLE = """<style>
  border:1px solid var(--line);border-radius:6px;background:var(--jp-layout-color1,transparent);color:inherit;
  font-family:inherit;box-shadow:none;overflow:visible}
 .nbmp.nbmp .widget-button:focus{background:var(--jp-layout-color1,transparent);color:inherit}
-.nbmp.nbmp .widget-button:hover:enabled{background:var(--jp-layout-color3,rgba(128,128,128,.2))}
+.nbmp.nbmp .widget-button:hover:enabled{background:var(--jp-layout-color2,rgba(128,128,128,.2))}
 .nbmp.nbmp .widget-button:disabled{opacity:.5}
 .nbmp.nbmp table{border-collapse:collapse;width:100%;margin:0;border:0;font-size:13px;color:inherit;table-layout:auto}
 .nbmp.nbmp tr:nth-child(n){background:none}

@@ -37,7 +37,7 @@ def summary(snapshot: LaunchSnapshot) -> str:
     if shares:
         (least, slowest), (most, _) = min(shares), max(shares)
         middle = median(share for share, _ in shares)
-        parts.append(f"progress {least:.0%} (rank {slowest}) to {most:.0%}, half of them {middle:.0%}")
+        parts.append(f"progress {least:.0%} (rank {slowest}) to {most:.0%}, median {middle:.0%}")
     cpu = [rank.cpu for rank in snapshot.ranks if rank.cpu is not None]
     if cpu:
         parts.append(f"CPU {sum(cpu) / 100:.1f} cores" if sum(cpu) >= 100 else f"CPU {share(sum(cpu))}")

@@ -1,0 +1,53 @@
+"""B37: the table of ranks moves while the cell runs, and ends right whatever happens."""
+
+from __future__ import annotations
+
+import re
+
+from tests.notebook.kernels import Kernel, tables
+
+FORMS = ("display_data", "update_display_data")
+
+
+def last_form(html: str) -> str:
+    """Return the table's text, one row a line."""
+    html = re.sub(r"<style>.*?</style>", "", html, flags=re.S)
+    rows = re.sub("<tr[^>]*>", "\n", html.replace("\n", " "))
+    return "\n".join(" ".join(re.sub(r"<[^>]*>", " ", row).split()) for row in rows.splitlines())
+
+
+def test_b37_widget_that_does_not_move_while_the_cell_runs(kernel: Kernel) -> None:
+    kernel.run("%load_ext nbmp\nimport time\ndef step(rank): time.sleep(1 + rank)")
+    cell = kernel.run("mp.spawn(step, nprocs=3)")
+    during = [message for message in kernel.messages if cell.started <= message.when <= cell.ended]
+    moments = [message.when - cell.started for message in during if list(tables([message]))]
+    assert [moment for moment in moments if moment < 1.5]
+    assert [moment for moment in moments if 1.5 < moment < 2.9]
+    shown = [str(message.content["data"]) for message in cell.of(*FORMS)]
+    assert "3 done" in shown[-1]
+
+    cell = kernel.run(
+        "def bad(rank):\n"
+        "    if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    time.sleep(30)\n"
+        "try: mp.spawn(bad, nprocs=3)\n"
+        "except mp.ProcessExitedException: pass"
+    )
+    rows = last_form(cell.of(*FORMS)[-1].content["data"]["text/html"]).splitlines()
+    assert any(row.startswith("1 killed SIGKILL") for row in rows)
+    assert [row[:9] for row in rows if row[:1] in ("0", "2")] == ["0 stopped", "2 stopped"]
+    kernel.run(
+        "assert not [t for t in threading.enumerate() if 'nbmp' in t.name.lower() and 'widget' in t.name.lower()]"
+    )
+
+
+def test_b37_an_interrupt_ends_it_right_and_other_cells_get_nothing(kernel: Kernel) -> None:
+    kernel.run("%load_ext nbmp\nimport time\ndef long(rank):\n    print('up', flush=True)\n    time.sleep(60)")
+    cell = kernel.start("mp.spawn(long, nprocs=3)")
+    kernel.until(lambda: cell.text().count("up") == 3, "all run")
+    kernel.interrupt()
+    kernel.until(lambda: bool(cell.ended), "the cell is done", 15)
+    assert "3 stopped" in str(cell.of(*FORMS)[-1].content["data"]["text/plain"])
+    after = kernel.run("time.sleep(1)\n1 + 1")
+    assert not after.of(*FORMS)
+    assert after.value == "2"

@@ -1,0 +1,101 @@
+"""The HTML of ranks and its parts. No kernel here."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+pytest.importorskip("IPython")
+
+from nbmp.launching.where.stacks import RankStack, ThreadStack
+from nbmp.monitoring import LaunchSnapshot, RankSnapshot
+from nbmp.notebook import ansi
+from nbmp.notebook.render import Extras, html_table, live_rows, live_style
+from nbmp.notebook.selecting import selected
+from nbmp.notebook.stackview import error_html, ranges, stacks_html
+from nbmp.reports import ExceptionReport, Frame, RankFailure
+
+FRAME = Frame("Cell In[7]", 9, "step", ((8, "a = 1"), (9, "b = a < 2")))
+FAILURE = RankFailure(3, 7, 0.0, "running its function", report=ExceptionReport("ValueError", "a <b>", (FRAME,)))
+
+
+def rank(number: int, state: str = "running", *lines: str, failure: str = "") -> RankSnapshot:
+    said = lines[-1] if lines else ""
+    error = FAILURE if failure else None
+    return RankSnapshot(
+        number, 100 + number, state, 3.0, 1.0, 1 << 20, said, failure, lines=50, tail=lines, error=error
+    )
+
+
+def launch(*ranks: RankSnapshot) -> LaunchSnapshot:
+    return LaunchSnapshot(ranks, "fork", "", 3.0)
+
+
+def words(html: str) -> str:
+    return " ".join(re.sub("<[^>]*>", " ", re.sub("<style>.*?</style>", "", html, flags=re.S)).split())
+
+
+def test_colours_of_a_terminal_become_classes_and_all_else_is_escaped() -> None:
+    assert ansi.html("\x1b[1;31m<red>\x1b[0m & \x1b[38;5;9mx\x1b[2K\x1b]0;title\x07y") == (
+        '<span class="ansi-bold ansi-red">&lt;red&gt;</span> &amp; xy'
+    )
+    assert ansi.html("no\x00\x08thing") == "nothing"
+    assert ansi.plain("\x1b[92mok\x1b[m\r") == "ok"
+
+
+def test_a_saved_table_folds_what_ranks_wrote_and_needs_no_style() -> None:
+    html = html_table(launch(rank(0, "done", "a", "<b>"), rank(1)), Extras(told_by="nbmp.output(RANK)"))
+    assert html.count("<details>") == 2
+    assert "<pre>a\n&lt;b&gt;</pre>" in html
+    assert "rank 0: 50 lines" in words(html)
+    assert "pid 100, 50 lines, all of them: nbmp.output(0)" in words(html)
+    assert "<input" not in html
+
+
+def test_the_error_of_a_failed_rank_is_open_with_cell_and_line() -> None:
+    html = html_table(launch(rank(3, "raised", failure="ValueError: a <b>")))
+    assert "<details open>" in html
+    assert "Cell In[7], line 9, in step" in words(html)
+    assert "a &lt;b&gt;" in html
+    assert "b = a &lt; 2" in error_html(FAILURE)
+
+
+def test_what_is_clicked_lies_in_the_part_that_is_never_replaced() -> None:
+    few, many = (launch(*(rank(n) for n in range(count))) for count in (4, 64))
+    for snapshot in (few, many):
+        assert "<label" not in live_rows(snapshot, "key")
+        assert live_style("key", snapshot).count("<label") == len(snapshot.ranks) + (6 if snapshot is many else 0)
+
+
+def test_of_many_ranks_those_that_failed_have_rows_and_come_first_when_saved() -> None:
+    snapshot = launch(*(rank(n) for n in range(63)), rank(63, "raised", failure="ValueError: x"))
+    shown = re.findall(r'<tr class="rank k(\d+) is-\w+ shown"', live_rows(snapshot, "key"))
+    assert shown == ["63"]
+    assert re.findall(r"<summary>rank (\d+):", html_table(snapshot))[:2] == ["63", "0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("", None), ("3", {3}), ("1, 8-10", {1, 8, 9, 10}), ("FAILED", {5}), ("loss 2", {2}), ("nothing", set())],
+)
+def test_ranks_are_chosen_by_numbers_or_a_word(text: str, found: set[int] | None) -> None:
+    ranks = [rank(n, "running", f"loss {n}.0") for n in range(12)]
+    ranks[5] = rank(5, "raised", failure="ValueError: x")
+    assert selected(text, launch(*ranks)) == (None if found is None else frozenset(found))
+
+
+def test_numbers_in_a_row_are_told_as_a_range() -> None:
+    assert ranges([5, 0, 1, 2, 9]) == "0\N{EN DASH}2, 5, 9"
+
+
+def test_ranks_at_the_same_place_are_told_together() -> None:
+    def at(number: int, frame: Frame) -> RankStack:
+        main = ThreadStack("MainThread", number, (frame,), None, (frame,), "a barrier")
+        return RankStack(number, number, "running", 3.0, (main,))
+
+    other = Frame("Cell In[8]", 2, "load")
+    text = words(stacks_html([at(0, FRAME), at(1, other), at(2, FRAME)], "00:03"))
+    assert text.startswith("at 00:03: ranks 0, 2 wait for a barrier")
+    assert text.count("Cell In[7], line 9") == 1
+    assert "rank 1 (pid 1)" in text
