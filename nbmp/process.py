@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from weakref import WeakSet
 
 from nbmp.errors import CannotTravelError
-from nbmp.launching import seeds, unjoined
+from nbmp.launching import outputs, seeds, unjoined
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
 from nbmp.launching.exiting import end_at_exit
@@ -137,9 +137,12 @@ class ProcessLaunch(ProcessContext):
         for stream in records[0].streams:
             stream.rank, stream.label = process._identity[-1], process.name
         self.name = process.name
-        super().__init__(records, choice, frontend, frontend.sink(watched=False), process.daemon)
+        sink = frontend.sink(watched=False)
+        super().__init__(records, choice, frontend, sink, process.daemon)
         if frontend.stops_ranks_at_exit:
             end_at_exit(self)  # otherwise multiprocessing joins it, and before that shuts down what it is to serve
+            outputs.remember(self)
+            sink.entered(self.number)
 
     def heard(self, timeout: float | None) -> None:
         """Wait until all that it wrote is shown: somebody has joined it."""

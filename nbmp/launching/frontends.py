@@ -44,6 +44,9 @@ class Sink(Protocol):
     shows_progress: bool
     """Whether a person sees in a table how far the ranks are."""
 
+    def entered(self, number: int) -> None:
+        """It is the launch, pool or process of that number: `nbmp.output` knows it by that."""
+
     def write(self, chunks: Sequence[Chunk]) -> None:
         """Show these lines, in this order, tagged with their rank."""
 
@@ -90,6 +93,9 @@ class StreamSink:
     """Writes tagged lines to this process' own `sys.stdout` and `sys.stderr`."""
 
     shows_progress = False
+
+    def entered(self, number: int) -> None:
+        pass
 
     def write(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:

@@ -172,6 +172,7 @@ def start(
     def follow(records: Sequence[RankRecord]) -> ProcessContext:
         followed = ProcessContext(records, choice, frontend, sink, daemon)
         end_at_exit(followed)
+        sink.entered(followed.number)
         remember(followed)
         outputs.remember(followed)
         return followed

@@ -37,12 +37,10 @@ class NotebookFrontend:
         if not watched:
             self._watched.set()
         shows = watched and monitor.is_on(self._shell)
-        self._sink = output.sink_here(self._shell, self._watched, shows_progress=shows)
-        return self._sink
+        return output.sink_here(self._shell, self._watched, shows_progress=shows)
 
     def watch(self, context: "ProcessContext") -> None:
         last.keep(context)
-        self._sink.launched(context.number)
         # Whatever goes wrong with a picture of the ranks, they run on.
         try:
             with suppress(Exception):

@@ -35,8 +35,7 @@ class LaunchSink:
         self._cell = None if channel is None else CellOutputs(channel)
         self._lock = threading.Lock()  # a pool's workers share it
 
-    def launched(self, number: int) -> None:
-        """It is the launch of that number."""
+    def entered(self, number: int) -> None:
         if self._cell is not None:
             self._cell.number = number
 

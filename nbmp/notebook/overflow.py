@@ -13,7 +13,7 @@ All here is plain data.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from nbmp.launching.frontends import Chunk
 
@@ -68,7 +68,8 @@ class Overflow:
     def __init__(self, tagged: Callable[[Chunk], str]) -> None:
         self.lines = 0
         self._tagged = tagged
-        self._ranks: set[int] = set()
+        self._ranks: dict[int, str] = {}
+        """What they are called."""
         self._last: deque[tuple[int, str]] = deque(maxlen=LAST_LINES)
         """Number of a line, and the line."""
         self._last_of: dict[int, deque[tuple[int, str]]] = {}
@@ -78,7 +79,7 @@ class Overflow:
         """Take further lines."""
         count = chunk.text.count("\n")
         self.lines += count
-        self._ranks.add(chunk.rank)
+        self._ranks[chunk.rank] = chunk.label or f"rank {chunk.rank}"
         last = chunk.text[:-1].rsplit("\n", LAST_LINES)[-min(count, LAST_LINES) :]
         own = self._last_of.setdefault(chunk.rank, deque(maxlen=LAST_LINES_OF_RANK))
         for number, line in enumerate(last, self.lines - len(last)):
@@ -98,10 +99,10 @@ class Overflow:
         return told(self.lines - len(shown), self._ranks, launch) + "".join(_with_gaps(shown)).rstrip("\n")
 
 
-def told(lines: int, ranks: Iterable[int], launch: int) -> str:
+def told(lines: int, ranks: Mapping[int, str], launch: int) -> str:
     """Return the line that says how many lines are held back, and where they are."""
     first, *others = sorted(ranks)
-    whose = f"{1 + len(others)} ranks" if others else f"rank {first}"
+    whose = f"{1 + len(others)} ranks" if others else ranks[first]
     where = f": nbmp.output({'rank' if others else first}, launch={launch})" if launch else ""
     return f"\N{HORIZONTAL ELLIPSIS} {lines:,} line{'s' if lines != 1 else ''} of {whose} held back{where}\n"
 

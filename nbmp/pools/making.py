@@ -47,6 +47,7 @@ def make_workers(
         workers = Workers(recipe, frontend, tasks_per_worker)
         workers.begin()
         registry.enter(workers)
+        recipe.entered(workers.number)
     return workers
 
 

@@ -71,6 +71,10 @@ class Recipe:
         if choose(start_method).method != "fork":
             self.pickled()
 
+    def entered(self, number: int) -> None:
+        """It is the recipe of the pool of that number."""
+        self._sink.entered(number)
+
     def pickled(self) -> Parcel:
         """Return the initializer as it was when it was first pickled, for any number of workers."""
         if self._parcel is None:

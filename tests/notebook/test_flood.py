@@ -8,7 +8,7 @@ import pytest
 
 from tests.notebook.kernels import Kernel, Message, plain
 
-pytestmark = pytest.mark.may_keep("children")  # the module's kernel, which keeps a fork server
+pytestmark = pytest.mark.may_keep("children", "descriptors")  # of the module's kernel, its fork server, jupyter_client
 
 FLOOD = """
 import nbmp, psutil, time
@@ -126,3 +126,16 @@ def test_output_of_launches_is_found_by_number_and_of_the_last_one_without(kerne
     assert kernel.run("nbmp.output(0)").value == "'second 0\\n'"
     assert "no rank 1" in kernel.run("nbmp.output(1)", fails=True).error
     assert "nothing is kept of a launch 999" in kernel.run("nbmp.output(0, launch=999)", fails=True).error
+
+
+def test_floods_of_pools_and_processes_are_held_back_and_found(kernel: Kernel) -> None:
+    kernel.run("def chatter(_):\n    for number in range(20_000): print(number)")
+    cell = kernel.run("import nbmp\npool = nbmp.Pool(1)\npool.map(chatter, [0])\nprint('mapped')")
+    kernel.until(lambda: "19999" in overflow(cell.messages), "the last line is shown")
+    where = overflow(cell.messages).split(": ")[1].split("\n")[0]
+    assert kernel.run(f"{where}.endswith('\\n19999\\n')").value == "True"
+    kernel.run("pool.terminate(); pool.join()")
+    cell = kernel.run("child = nbmp.Process(target=chatter, args=(0,), name='Talker')\nchild.start(); child.join()")
+    head = overflow(cell.messages).split("\n")[0]
+    assert " lines of Talker held back: nbmp.output(" in head
+    assert kernel.run(f"{head.split(': ')[1]}.endswith('\\n19999\\n')").value == "True"
