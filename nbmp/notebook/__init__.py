@@ -14,7 +14,12 @@
     inrank      IPython in a rank                             (rank)
     publisher   what a rank displays, on its way              (rank)
     frontend    what the core asks of the place that launches
-    output      lines and displays of ranks, under the cell that launched them
+    output      lines and displays of ranks, to where the launching code's output goes
+    celloutputs those that go to a cell: as much as a browser can take
+    overflow    what is too much, counted, with its last lines
+    displays    captions and places of displays
+    results     what the ranks of a cell returned, shown richly
+    channel     the way to one cell, from any thread
     monitor     the table of ranks, kept up to date by one thread
     panel       it as a widget, with buttons
     actions     what its buttons do
