@@ -40,3 +40,14 @@ def test_ranks_that_still_run_at_exit_are_stopped_and_that_is_said(tmp_path: Pat
     done = ran(tmp_path, "%%mpspawn -n 2 --bg\ntime.sleep(100)")
     pattern = r"nbmp: launch-1 still ran and was stopped: ranks 0 and 1 ended \d\.\d s after SIGTERM\n"
     assert re.fullmatch(pattern, done.stderr)
+
+
+def test_a_launch_as_a_value_and_monitor_are_tables_of_text(tmp_path: Path) -> None:
+    done = ran(
+        tmp_path,
+        "import nbmp\nctx = nbmp.start_processes(lambda rank: None, nprocs=2, join=False)\nctx.join()\nctx",
+        "nbmp.monitor()",
+    )
+    told = plain(done.stdout)
+    assert len(re.findall(r"^(?:Out\[\d+\]: *)?2 ranks \(\w+\) 00:00: 2 done$", told, re.MULTILINE)) == 2
+    assert not done.stderr
