@@ -1,7 +1,10 @@
 """The notebook edge: a cell in N ranks, their output under it, a table of them while they run.
 
     extension   what `%load_ext nbmp` does
-    magics      `%%mpspawn` and `%mpspawn`, on top of `nbmp.launch`
+    magics      `%%mpspawn` and `%mpspawn`, on top of what `nbmp.launch` does
+    background  a launch that its cell does not wait for
+    leaving     IPython in a terminal ends while ranks run
+    unattended  notebooks that a program runs: pictures brought up to date at each cell
     control     `%mpstack`, `%mpstatus`, `%mpstop`
     memory_...  shared memory: `%mpshm`, the picture, its HTML, and which cell made an array
     arguments   the options of `%%mpspawn`
@@ -23,6 +26,9 @@
     monitor     the table of ranks, kept up to date by one thread
     panel       it as a widget, with buttons
     actions     what its buttons do
+    clicks      buttons, and how clicks arrive while a cell runs
+    polling     clicks on ipykernel 6, taken while the main thread waits for ranks
+    subshells   clicks on ipykernel 7.4 from front ends that know no subshells
     selecting   which of many ranks somebody means
     formatting  a launch as the value of a cell
     live        outputs that move
