@@ -10,11 +10,12 @@
     processes   Process, Pool, ProcessPoolExecutor
     contexts    get_context, set_start_method, and the rest of multiprocessing's names: Lock, Event, Value, Manager, ...
     a look      monitor, memory_monitor, status, output, last_launch; progress makes a progress bar
+    GPUs        cuda: CuPy arrays travel without a copy; cuda.memory_usage, cuda.ipc_collect
     errors      ProcessException, ProcessRaisedException, ProcessExitedException, ...
 
 What lives where: `launching` starts ranks, `pools` keeps workers busy, `memory` shares arrays, `pickling` turns objects
-into messages, `monitoring` takes snapshots, `notebook` is what a notebook sees. Names are loaded at
-first use.
+into messages, `monitoring` takes snapshots, `notebook` is what a notebook sees, `cuda` sends CuPy arrays. Names are
+loaded at first use.
 """
 
 from importlib import import_module
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from nbmp.context import set_forkserver_preload as set_forkserver_preload
     from nbmp.errors import BrokenPoolError as BrokenPoolError
     from nbmp.errors import CannotTravelError as CannotTravelError
+    from nbmp.errors import CudaForkError as CudaForkError
+    from nbmp.errors import DeviceError as DeviceError
     from nbmp.errors import LaunchTimeoutError as LaunchTimeoutError
     from nbmp.errors import MissingSegmentError as MissingSegmentError
     from nbmp.errors import OpenFilesError as OpenFilesError
@@ -117,6 +120,8 @@ _HOMES = {
     "CannotTravelError": "nbmp.errors",
     "Condition": "nbmp.context",
     "Connection": "nbmp.pipe",
+    "CudaForkError": "nbmp.errors",
+    "DeviceError": "nbmp.errors",
     "Event": "nbmp.context",
     "JoinableQueue": "nbmp.queue",
     "LaunchTimeoutError": "nbmp.errors",
@@ -192,8 +197,8 @@ _HOMES = {
     "zeros_like": "nbmp.memory.likes",
 }
 
-_MODULES = ("context", "pool", "process", "queue", "reductions")
-"""Modules that users know by these names from `multiprocessing` and `torch.multiprocessing`."""
+_MODULES = ("context", "cuda", "pool", "process", "queue", "reductions")
+"""Modules that users know by these names from `multiprocessing` and torch, and `cuda` of our own."""
 
 __all__ = sorted(_HOMES)
 

@@ -15,6 +15,8 @@
      │   └─ LaunchTimeoutError          ranks were stopped because their time was up
      └─ RuntimeError
          ├─ BrokenPoolError             the workers of a pool cannot begin their work
+         ├─ CudaForkError               CUDA was initialised before a fork, and does not survive it
+         ├─ DeviceError                 a CuPy array or event cannot be sent, received or placed on a GPU here
          ├─ MissingSegmentError         somebody has removed the file of a shared array or of a message
          ├─ StartError                  a rank could not be started
          ├─ StdinError                  a rank asked for keyboard input
@@ -133,6 +135,17 @@ class MissingSegmentError(RuntimeError):
     """The memory of an object that was received is gone: somebody has removed its file from `/dev/shm`.
 
     Only under the sharing strategy `file_system`, whose segments are files there.
+    """
+
+
+class CudaForkError(RuntimeError):
+    """CUDA was initialised in a process before it forked, and does not survive that: use `spawn` or `forkserver`."""
+
+
+class DeviceError(RuntimeError):
+    """A CuPy array or event cannot be sent or received: its GPU is not visible here, its memory is gone, no driver.
+
+    The message says which, and what to do.
     """
 
 

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import NamedTuple
 
 from nbmp import platforms
+from nbmp.errors import CudaForkError
 
 METHODS = ("fork", "forkserver", "spawn")
 
@@ -75,8 +76,8 @@ def default_start_method() -> StartMethod:
     """Return the start method that a launch without one would use now, and the reason in words.
 
     What `set_start_method` has chosen; otherwise `fork` where it is safe: it is the fastest and ranks inherit
-    everything. `forkserver` when CUDA is initialised in this process or an OpenMP thread pool (libgomp) is alive, since
-    a forked rank would fail or hang there. `spawn` outside Linux.
+    everything. `forkserver` when CUDA is initialised in this process (the reason names the library that did it) or an
+    OpenMP thread pool (libgomp) is alive, since a forked rank would fail or hang there. `spawn` outside Linux.
     """
     if _chosen is not None:
         return StartMethod(_chosen, "chosen by set_start_method")
@@ -95,10 +96,13 @@ def choose(asked: str | None) -> StartMethod:
     ------
     ValueError
         For an unknown method; names the known ones.
+    CudaForkError
+        When `fork` is asked for, or was chosen, and CUDA is initialised in this process.
     """
     if asked is not None:
         check_method(asked)
     if (asked or _chosen) == "fork":
+        _refuse_fork()
         _warn_of_fork()
     return default_start_method() if asked is None else StartMethod(asked, "asked for")
 
@@ -107,6 +111,16 @@ def check_method(method: object) -> None:
     """Raise ValueError for an unknown method; names the known ones."""
     if method not in METHODS:
         raise ValueError(f"unknown start method {method!r}: it is one of {', '.join(METHODS)}")
+
+
+def _refuse_fork() -> None:
+    by = platforms.cuda_user()
+    if by is not None:
+        raise CudaForkError(
+            f"CUDA is initialised in this process (by {by}), and forked ranks cannot use it: nothing was started. Use "
+            "start_method='spawn' or 'forkserver', or none at all, which leaves the choice to nbmp; or restart the "
+            "kernel and fork before anything touches the GPU"
+        )
 
 
 _ON_THE_WAY = ("nbmp", "multiprocessing", "contextlib", "IPython")

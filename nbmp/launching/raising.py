@@ -7,6 +7,8 @@ import traceback
 from types import TracebackType
 
 import nbmp
+from nbmp import platforms
+from nbmp.errors import CudaForkError
 from nbmp.launching.messages import Raised, RawException, RawFrame
 
 _NOT_THEIRS = (os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep, multiprocessing.process.__file__)
@@ -18,8 +20,28 @@ def raised(error: BaseException, stage: str) -> Raised:
     """Return what is told of an exception that came out of the rank's task."""
     when = time.monotonic()
     error.__traceback__ = _user_part(error.__traceback__)
+    error = _explained(error)
     text = "".join(traceback.format_exception(error))
     return Raised(stage, when, _raw(error, _CHAIN), text, _pickled(error))
+
+
+_CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CudaSupportError", "CudaDriverError")
+"""Classes of CuPy and numba."""
+
+
+def _explained(error: BaseException) -> BaseException:
+    """Return the error itself, or the one that says why CUDA fails in a process that was forked after it was used."""
+    by = platforms.lost_to_fork()
+    if by is None or isinstance(error, CudaForkError):
+        return error
+    if type(error).__name__ not in _CUDA_ERRORS and "CUDA" not in _text(error):
+        return error
+    explained = CudaForkError(
+        f"CUDA was initialised (by {by}) in the process that this rank was forked from, and cannot be used in a forked "
+        "process: start ranks that use the GPU by start_method='spawn', or fork before anything touches it"
+    )
+    explained.__cause__, explained.__traceback__ = error, error.__traceback__
+    return explained
 
 
 def _user_part(trace: TracebackType | None) -> TracebackType | None:

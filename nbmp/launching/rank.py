@@ -244,7 +244,7 @@ def _result(value: Any) -> Parcel:
         return plain(value)  # cloudpickle need not be loaded for these
     from nbmp.pickling.leaving import dumps
 
-    return dumps(value, name="result", to_main=True)
+    return dumps(value, name="result", to_main=True, farewell=True)
 
 
 def _exit_code(leaving: SystemExit) -> int:

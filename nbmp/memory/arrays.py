@@ -15,6 +15,7 @@ the segment ends with the last array in it.
 import math
 import mmap
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -116,10 +117,19 @@ def is_shared(array: object) -> bool:
     """Return whether this array, or the array it is a view of, lies in shared memory; a masked array with its mask.
 
     A private array that came through a queue does not, although the message it came in did: it is the receiver's alone.
+    A CuPy array always does.
     """
+    if is_on_gpu(array):
+        return True
     if not isinstance(array, np.ndarray) or _root_of(array) is None:
         return False
     return not is_masked_array(array) or _has_shared_mask(array)
+
+
+def is_on_gpu(array: object) -> bool:
+    """Return whether it is a CuPy array; CuPy is not loaded for that."""
+    cupy: Any = sys.modules.get("cupy")
+    return cupy is not None and isinstance(array, getattr(cupy, "ndarray", ()))
 
 
 def _has_shared_mask(array: Any) -> bool:

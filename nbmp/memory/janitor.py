@@ -5,6 +5,7 @@ It runs only while something is kept.
 
 import os
 import threading
+from collections.abc import Callable
 
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
@@ -12,6 +13,9 @@ from nbmp.memory.room import when_short
 
 IDLE_SECONDS = mappings.IDLE_SECONDS
 LOOK_SECONDS = 1.0
+
+others: list[Callable[[float], int]] = []
+"""What else keeps something for a while: lets go of what was idle for so many seconds, returns how much is left."""
 
 _lock = threading.Lock()
 _thread: threading.Thread | None = None
@@ -32,6 +36,8 @@ def trim() -> None:
     """Give back all memory that is kept for reuse in this process."""
     recycler.trim()
     mappings.trim()
+    for other in others:
+        other(0.0)
     _waker.set()
 
 
@@ -46,12 +52,16 @@ def _clean() -> None:
     while True:
         _waker.wait(LOOK_SECONDS)
         _waker.clear()
-        left = recycler.trim(IDLE_SECONDS) + mappings.trim(IDLE_SECONDS)
+        left = recycler.trim(IDLE_SECONDS) + mappings.trim(IDLE_SECONDS) + _left_with_others()
         if not left:
             with _lock:
-                if not mappings.is_used() and not recycler.is_used():
+                if not mappings.is_used() and not recycler.is_used() and not _left_with_others():
                     _thread = None
                     return
+
+
+def _left_with_others() -> int:
+    return sum([other(IDLE_SECONDS) for other in others])
 
 
 _waker = threading.Event()

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nbmp.memory.arrays import is_shared
+from nbmp.memory.arrays import is_on_gpu, is_shared
 from nbmp.memory.likes import empty_like
 from nbmp.memory.subclasses import is_masked_array, put_together, taken_apart
 
@@ -16,7 +16,8 @@ def share_memory(array: NDArray[Any]) -> NDArray[Any]:
     The given array stays private: NumPy cannot move the memory of an existing array, so keep and use what is returned.
     Shape, dtype, order of the axes in memory and read-only flag are kept. So is a subclass, with its attributes, but of
     a `numpy.memmap`, which belongs to its file, a plain array is made. Of a masked array data and mask are shared, each
-    unless it is shared already; one without a mask gets one, so that everybody sees what anybody masks later.
+    unless it is shared already; one without a mask gets one, so that everybody sees what anybody masks later. A CuPy
+    array is returned as it is: other processes get the same memory in any case.
 
     Raises
     ------
@@ -25,6 +26,8 @@ def share_memory(array: NDArray[Any]) -> NDArray[Any]:
     SharedMemoryError
         When it is larger than the memory left.
     """
+    if is_on_gpu(array):
+        return array
     if not isinstance(array, np.ndarray):
         raise TypeError(f"share_memory takes a numpy.ndarray, not {type(array).__name__}: give it numpy.asarray(...)")
     if is_masked_array(array):

@@ -24,6 +24,7 @@ from cloudpickle import cloudpickle as cloud
 from nbmp.errors import CannotTravelError
 from nbmp.pickling import strangers
 from nbmp.pickling.diagnosis import find_culprit
+from nbmp.pickling.foreign import reducers
 from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.parcel import Parcel, Pieces, pack
 from nbmp.pickling.rebuilding import code_of_file, exception, main_class
@@ -31,7 +32,9 @@ from nbmp.pickling.rebuilding import code_of_file, exception, main_class
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-def dumps(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bool = False) -> Parcel:
+def dumps(
+    obj: Any, *, name: str = "object", to_main: bool = False, recycled: bool = False, farewell: bool = False
+) -> Parcel:
     """Return `obj` as a parcel; functions and classes of `__main__` by value.
 
     Parameters
@@ -43,6 +46,8 @@ def dumps(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bo
         arrives is an instance of the class that the user has, not of a copy.
     recycled : bool
         There is one receiver; see `nbmp.pickling.parcel`.
+    farewell : bool
+        This process ends when it has sent this: nothing that ends with it, such as memory of a GPU, may be lent.
 
     Raises
     ------
@@ -50,7 +55,7 @@ def dumps(obj: Any, *, name: str = "object", to_main: bool = False, recycled: bo
         When it, or something in it, cannot be pickled; names the place.
     """
     try:
-        pickled, luggage = _dump(obj, to_main)
+        pickled, luggage = _dump(obj, to_main, farewell=farewell)
     except Exception as error:
         path, culprit = find_culprit(obj, name, lambda part: _can_leave(part, to_main))
         raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from error
@@ -66,8 +71,8 @@ def dumps_alone(obj: Any, *, to_main: bool = False) -> bytes | None:
     return None if luggage.owners else b"".join(pickled)
 
 
-def _dump(obj: Any, to_main: bool, *, alone: bool = False) -> tuple[Pieces, Luggage]:
-    pickled, luggage = Pieces(), Luggage()
+def _dump(obj: Any, to_main: bool, *, alone: bool = False, farewell: bool = False) -> tuple[Pieces, Luggage]:
+    pickled, luggage = Pieces(), Luggage(to_main, farewell or alone)
     with handing_out_descriptors(luggage):
         _Pickler(pickled, luggage, to_main, alone).dump(obj)
     return pickled, luggage
@@ -102,6 +107,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         super().__init__(file, protocol=5, buffer_callback=None if alone else luggage.take_buffer)
         self._to_main = to_main
         self._numpy = sys.modules.get("numpy")
+        self._foreign = reducers()
 
     def reducer_override(self, obj: Any) -> Any:
         if self._numpy is not None and isinstance(obj, self._numpy.ndarray):
@@ -111,6 +117,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
                 return reduce_array(obj)
             if type(obj) not in self.dispatch_table:
                 return reduce_subclass(obj)
+        if type(obj) in self._foreign:
+            return self._foreign[type(obj)](obj)
         if self._to_main and isinstance(obj, type) and obj.__module__ == "__main__":
             return main_class, (obj.__qualname__, cloudpickle.dumps(obj))
         if isinstance(obj, BaseException) and isinstance(type(obj).__reduce__, types.MethodDescriptorType):

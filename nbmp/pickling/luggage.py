@@ -20,10 +20,15 @@ class Luggage:
     queues hand out their descriptors through it instead of a helper thread.
     """
 
-    __slots__ = ("_indices", "buffers", "owners")
+    __slots__ = ("_indices", "buffers", "farewell", "notes", "owners", "to_main")
     DupFd = TravellingFd
 
-    def __init__(self) -> None:
+    def __init__(self, to_main: bool = False, farewell: bool = False) -> None:
+        """See `nbmp.pickling.leaving.dumps` for the two."""
+        self.to_main = to_main
+        self.farewell = farewell
+        self.notes: dict[Any, Any] = {}
+        """What reducers remember while this one pickle is made."""
         self.buffers: list[pickle.PickleBuffer] = []
         self.owners: list[FdOwner] = []
         self._indices: dict[Any, int] = {}
@@ -45,10 +50,14 @@ class Luggage:
             self.owners.append(segment)
         return index
 
+    def add(self, owner: FdOwner) -> int:
+        """Take a descriptor along; return its number."""
+        self.owners.append(owner)
+        return len(self.owners) - 1
+
     def duplicate_for_child(self, fd: int) -> int:
         """Take a duplicate of somebody's descriptor; return its number."""
-        self.owners.append(Held(made(os.dup, fd)))
-        return len(self.owners) - 1
+        return self.add(Held(made(os.dup, fd)))
 
 
 def current_luggage(obj: object) -> Luggage:

@@ -12,6 +12,7 @@ from multiprocessing import context as mp_context
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
+from nbmp.pickling.foreign import reducers
 from nbmp.pickling.leaving import dumps
 from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.parcel import Parcel, Pieces, pack
@@ -22,7 +23,7 @@ _CONTAINERS = (dict, list, tuple)
 _FEW = 32
 """So many items of a container are looked at: a record or a row."""
 _taught: dict[Any, Any] = {}
-_taught_from = (-1, -1, False)
+_taught_from = (-1, -1, -1, False)
 _array: type | None = None
 _lone: Callable[[Any], Parcel | None]
 """`numpy.ndarray` and how to send one by itself, once NumPy is there."""
@@ -53,7 +54,7 @@ def to_send(
         parcel = _lone(obj)
         if parcel is not None:
             return parcel
-    pickled, luggage = Pieces(), Luggage()
+    pickled, luggage = Pieces(), Luggage(to_main)
     pickler = pickle.Pickler(pickled, 5, buffer_callback=luggage.take_buffer)
     pickler.dispatch_table = table
     before = mp_context.get_spawning_popen()
@@ -89,9 +90,10 @@ def _table() -> dict[Any, Any]:
     """Return what the pickler is taught: the standard library's reducers, and arrays."""
     global _taught, _taught_from, _array, _lone
     forking = ForkingPickler._extra_reducers  # type: ignore[attr-defined]  # no public way to what it was taught
-    now = (len(forking), len(copyreg.dispatch_table), "numpy" in sys.modules)
+    others = reducers()
+    now = (len(forking), len(copyreg.dispatch_table), len(others), "numpy" in sys.modules)
     if now != _taught_from:
-        _taught = {**copyreg.dispatch_table, **forking}
+        _taught = {**copyreg.dispatch_table, **forking, **others}
         if "numpy" in sys.modules:
             from nbmp.pickling.arrays import ReducerTable, reduce_array
             from nbmp.pickling.lone import parcel_of

@@ -3,6 +3,7 @@
 import sys
 
 if sys.platform == "linux":
+    from nbmp.platforms.gpu import CUDA_LIBRARY, cuda_user, lost_to_fork, visible_gpus
     from nbmp.platforms.linux import (
         anonymous_file,
         arm_lifeline,
@@ -28,13 +29,16 @@ if sys.platform == "linux":
     )
 else:
     from nbmp.platforms.other import (
+        CUDA_LIBRARY,
         anonymous_file,
         arm_lifeline,
         available_memory,
         cpu_count,
         cpu_seconds,
+        cuda_user,
         exit_sentinel,
         grow_pipe,
+        lost_to_fork,
         name_this_thread,
         oom_kills,
         owner,
@@ -45,18 +49,22 @@ else:
         threads_of,
         unreceived_bytes,
         unsafe_to_fork,
+        visible_gpus,
         waiting_bytes,
         waits_for_lock,
     )
 
 __all__ = [
+    "CUDA_LIBRARY",
     "anonymous_file",
     "arm_lifeline",
     "available_memory",
     "cpu_count",
     "cpu_seconds",
+    "cuda_user",
     "exit_sentinel",
     "grow_pipe",
+    "lost_to_fork",
     "name_this_thread",
     "oom_kills",
     "owner",
@@ -67,6 +75,7 @@ __all__ = [
     "threads_of",
     "unreceived_bytes",
     "unsafe_to_fork",
+    "visible_gpus",
     "waiting_bytes",
     "waits_for_lock",
 ]

@@ -13,7 +13,8 @@ from functools import partial
 from nbmp.errors import UnsupportedPlatformError
 from nbmp.platforms.cgroups import cgroup_cpu_limit, cgroup_memory_left, cgroup_oom_kills
 from nbmp.platforms.files import content
-from nbmp.platforms.processmap import mapped_libraries, opened_devices, thread_inside
+from nbmp.platforms.gpu import cuda_user
+from nbmp.platforms.processmap import mapped_libraries, thread_inside
 
 PIPE_BYTES = 1 << 20
 """Room in an output pipe: a rank goes on writing while the launcher's interpreter is busy in C code."""
@@ -124,14 +125,12 @@ def arm_lifeline(fd: int, group: int) -> None:
 def unsafe_to_fork() -> str | None:
     """Return why a fork of this process may hang or break its child, None when nothing is known against it.
 
-    CUDA: a context does not survive a fork; a device file is open only after initialisation. libgomp: a child that
-    enters a parallel region waits for pool threads that the fork did not copy (LLVM's and Intel's OpenMP reset
-    themselves, OpenBLAS too). Nothing is initialised by asking.
+    CUDA: nothing of it survives a fork (see `nbmp.platforms.gpu`). libgomp: a child that enters a parallel region waits
+    for pool threads that the fork did not copy (LLVM's and Intel's OpenMP reset themselves, OpenBLAS too). Nothing is
+    initialised by asking.
     """
-    if opened_devices("/dev/nvidia"):
-        by = next(
-            (name for name in ("cupy", "torch", "numba", "jax", "tensorflow") if name in sys.modules), "a library"
-        )
+    by = cuda_user()
+    if by is not None:
         return f"CUDA is initialised in this process (by {by}), and a CUDA context does not survive a fork"
     gomp = mapped_libraries("libgomp", len(sys.modules))
     if gomp and thread_inside(gomp):

@@ -61,6 +61,23 @@ def unsafe_to_fork() -> str | None:
     raise _refuse()
 
 
+CUDA_LIBRARY = "nvcuda.dll"
+
+
+def cuda_user() -> str | None:
+    """Return None: there is no fork to be afraid of."""
+    return None
+
+
+def lost_to_fork() -> str | None:
+    """Return None: nothing is forked."""
+    return None
+
+
+def visible_gpus() -> list[str]:
+    raise _refuse()
+
+
 def unreceived_bytes(fd: int) -> int:
     """Return how much memory the packets take that this socket sent and nobody received: not known here."""
     return 0

@@ -1,4 +1,4 @@
-"""What this process has mapped and opened, and where its threads wait, read from /proc/self."""
+"""What this process has mapped, and where its threads wait, read from /proc/self."""
 
 import os
 import time
@@ -39,17 +39,6 @@ def thread_inside(ranges: list[Range]) -> bool:
             return False
         time.sleep(0.002)
     return True
-
-
-def opened_devices(prefix: str) -> bool:
-    """Return whether a file whose path starts with `prefix` is open in this process."""
-    for fd in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink(f"/proc/self/fd/{fd}").startswith(prefix):
-                return True
-        except OSError:
-            pass  # closed meanwhile
-    return False
 
 
 def _python_threads() -> set[str]:

@@ -1,0 +1,226 @@
+"""Every call of nbmp's into CUDA, and nothing else: CuPy's bindings, and libcuda itself for what those lack.
+
+Nobody else calls CUDA, so that the tests can put a stand-in in place of these functions, whose memory is ordinary
+shared memory. Devices are CuPy's numbers of this process; streams and events are pointers.
+"""
+
+import ctypes
+from functools import cache
+from typing import Any
+
+from nbmp import platforms
+from nbmp.errors import CudaForkError, DeviceError
+
+try:
+    import cupy
+except ImportError as error:
+    raise ModuleNotFoundError(
+        "CuPy, without which no array on a GPU can be sent, received or asked about, cannot be imported here "
+        f"({error}): install it by  pip install 'nbmp[cuda12]'  or, for CUDA 13,  pip install 'nbmp[cuda13]'",
+        name="cupy",
+    ) from error
+
+_IS_LEGACY_CUDA_IPC_CAPABLE = 13
+"""CU_POINTER_ATTRIBUTE of memory that cuIpcGetMemHandle takes: not managed, not of a stream-ordered pool or VMM."""
+
+Memory = Any
+"""CuPy's `BaseMemory`, which is freed with its last reference."""
+
+
+def check() -> None:
+    """Raise DeviceError when there is no driver or no GPU. Initialises CUDA."""
+    check_fork()
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise DeviceError(
+            f"no CUDA here ({error}): install NVIDIA's driver, which brings {platforms.CUDA_LIBRARY}; in a container "
+            "start it with GPUs (docker run --gpus all)"
+        ) from error
+    if not count:
+        raise DeviceError("there is no GPU that this process may use: see CUDA_VISIBLE_DEVICES")
+
+
+def check_fork() -> None:
+    """Raise CudaForkError in a process that was forked when CUDA was initialised."""
+    by = platforms.lost_to_fork()
+    if by is not None:
+        raise CudaForkError(
+            f"CUDA was initialised (by {by}) before this process was forked, and cannot be used in a forked process: "
+            "start processes that use the GPU by start_method='spawn' or 'forkserver'"
+        )
+
+
+# --- devices ------------------------------------------------------------------------------------------
+
+
+def device_count() -> int:
+    return int(cupy.cuda.runtime.getDeviceCount())
+
+
+def current_device() -> int:
+    return int(cupy.cuda.runtime.getDevice())
+
+
+def device_uuid(device: int) -> bytes:
+    """Return the 16 bytes that name this device, or this slice of one, in every process of this machine."""
+    number, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
+    with cupy.cuda.Device(device):
+        _call("cuDeviceGet", ctypes.byref(number), device)
+        _call("cuDeviceGetUuid_v2", ctypes.byref(uuid), number)
+    return bytes(uuid)
+
+
+def finish(device: int) -> None:
+    """Wait until all that was asked of this device by this process is done."""
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.deviceSynchronize()
+
+
+# --- memory -------------------------------------------------------------------------------------------
+
+
+def address_range(pointer: int, device: int) -> tuple[int, int]:
+    """Return address and size of the driver's allocation that this address lies in."""
+    base, size = ctypes.c_uint64(), ctypes.c_size_t()
+    with cupy.cuda.Device(device):
+        _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer))
+    return base.value, size.value
+
+
+def can_be_exported(pointer: int, device: int) -> bool:
+    """Return whether a handle of the memory there can be had."""
+    answer = ctypes.c_uint64()
+    with cupy.cuda.Device(device):
+        _call(
+            "cuPointerGetAttribute",
+            ctypes.byref(answer),
+            ctypes.c_int(_IS_LEGACY_CUDA_IPC_CAPABLE),
+            ctypes.c_uint64(pointer),
+        )
+    return answer.value != 0
+
+
+def memory_handle(base: int, device: int) -> bytes:
+    """Return the handle of an allocation; give it the allocation's own address."""
+    with cupy.cuda.Device(device):
+        return bytes(cupy.cuda.runtime.ipcGetMemHandle(base))
+
+
+def open_memory(handle: bytes, device: int) -> int:
+    """Return the address at which the allocation of another process appears here."""
+    with cupy.cuda.Device(device):
+        return int(cupy.cuda.runtime.ipcOpenMemHandle(handle, cupy.cuda.runtime.cudaIpcMemLazyEnablePeerAccess))
+
+
+def close_memory(base: int, device: int) -> None:
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.ipcCloseMemHandle(base)
+
+
+def exportable_memory(size: int, device: int) -> Any:
+    """Return a `MemoryPointer` to new memory of which a handle can be had, whatever allocator the user has chosen."""
+    with cupy.cuda.Device(device):
+        return _exportable_pool().malloc(size)
+
+
+@cache
+def _exportable_pool() -> Any:
+    return cupy.cuda.MemoryPool()  # on top of plain cudaMalloc
+
+
+def usual_memory(size: int, device: int) -> Any:
+    """Return a `MemoryPointer` to new memory, from the allocator that the user has chosen."""
+    with cupy.cuda.Device(device):
+        return cupy.cuda.alloc(size)
+
+
+def copy(target: int, source: int, size: int, device: int) -> None:
+    """Copy, on the current stream."""
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.memcpyAsync(target, source, size, cupy.cuda.runtime.memcpyDefault, current_stream(device))
+
+
+def to_host(array: Any) -> Any:
+    """Return a copy as a NumPy array, its axes in the same order in memory; waits for the current stream."""
+    with cupy.cuda.Device(array.data.device_id):
+        return array.get(order="A")
+
+
+def from_host(array: Any, device: int) -> Any:
+    """Return a copy of a NumPy array as a CuPy array."""
+    with cupy.cuda.Device(device):
+        return cupy.array(array, order="K")
+
+
+# --- streams and events -------------------------------------------------------------------------------
+
+
+def current_stream(device: int) -> int:
+    """Return the current stream of this thread on that device."""
+    return int(cupy.cuda.get_current_stream(device).ptr)
+
+
+def is_idle(stream: int, device: int) -> bool:
+    """Return whether all that was put on this stream is done."""
+    with cupy.cuda.Device(device):
+        return bool(cupy.cuda.runtime.streamQuery(stream) == 0)
+
+
+def synchronize(stream: int, device: int) -> None:
+    """Wait in Python until all that was put on this stream is done."""
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.streamSynchronize(stream)
+
+
+def new_event(device: int) -> int:
+    """Return an event of which a handle can be had."""
+    runtime = cupy.cuda.runtime
+    with cupy.cuda.Device(device):
+        return int(runtime.eventCreateWithFlags(runtime.eventDisableTiming | runtime.eventInterprocess))
+
+
+def event_handle(event: int, device: int) -> bytes:
+    with cupy.cuda.Device(device):
+        return bytes(cupy.cuda.runtime.ipcGetEventHandle(event))
+
+
+def open_event(handle: bytes, device: int) -> int:
+    with cupy.cuda.Device(device):
+        return int(cupy.cuda.runtime.ipcOpenEventHandle(handle))
+
+
+def destroy_event(event: int) -> None:
+    """Let go of an event: what waits for it still does."""
+    cupy.cuda.runtime.eventDestroy(event)
+
+
+def record(event: int, stream: int, device: int) -> None:
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.eventRecord(event, stream)
+
+
+def wait_for(event: int, stream: int, device: int) -> None:
+    """Have the stream wait for the event; returns at once."""
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.streamWaitEvent(stream, event)
+
+
+# --- libcuda ------------------------------------------------------------------------------------------
+
+
+@cache
+def _libcuda() -> ctypes.CDLL:
+    return ctypes.CDLL(platforms.CUDA_LIBRARY)
+
+
+def _call(name: str, *arguments: Any) -> None:
+    code = getattr(_libcuda(), name)(*arguments)
+    if code:
+        raise DeviceError(f"{name} failed with CUDA's error {code} ({_error_name(code)})")
+
+
+def _error_name(code: int) -> str:
+    name = ctypes.c_char_p()
+    _libcuda().cuGetErrorName(code, ctypes.byref(name))
+    return (name.value or b"unknown").decode()

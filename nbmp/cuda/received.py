@@ -1,0 +1,226 @@
+"""Memory of other processes in this one: opened once for each allocation, closed when nothing here uses it any more.
+
+    array, view ── CuPy's memory object ── owner ──> Use ──> opened allocation
+                                                      └───> lease
+
+    whoever receives       opens the allocation unless it is open, makes a Use for each block of it
+    nbmp-cuda              waits for Uses that have died. Then it waits until the device is done with what was asked of
+                           it, closes the allocation if no Use of it is left, and only then ends the lease
+
+So the memory is closed before its producer may free it, and is not given back under a kernel that still runs. A
+Use dies in any thread, at any bytecode; all that happens there is a call into C (`SimpleQueue.put`, made for that).
+"""
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+from weakref import ref
+
+from nbmp.cuda import driver
+from nbmp.cuda.devices import device_of, shown
+from nbmp.errors import DeviceError
+from nbmp.memory.descriptors import Owned
+from nbmp.memory.mappings import Key
+from nbmp.memory.weakly import WeakTable
+
+_log = logging.getLogger("nbmp")
+
+
+class Allocation(NamedTuple):
+    """What receivers are told of an allocation of the driver's."""
+
+    handle: bytes
+    size: int
+    device: bytes
+    """UUID."""
+    producer: int
+    """Its pid."""
+
+
+class Opened(NamedTuple):
+    """An allocation of another process, open in this one."""
+
+    base: int
+    device: int
+    allocation: Allocation
+
+
+class Use:
+    """Keeps a block of memory, for CuPy: the owner of its memory object."""
+
+    __slots__ = ("__weakref__", "about", "lease", "opened")
+
+    def __init__(self, opened: Opened, lease: Owned, about: tuple[Any, ...]) -> None:
+        self.opened = opened
+        self.lease = lease
+        self.about = about
+        """What came with it, to send it on."""
+
+    @property
+    def base(self) -> int:
+        return self.opened.base
+
+
+class _Held(NamedTuple):
+    """What outlives a Use for a moment."""
+
+    opened: Opened
+    lease: Owned
+
+
+_uses: WeakTable[Use] = WeakTable()
+_held: "dict[ref[Use], _Held]" = {}
+_opened: dict[bytes, Opened] = {}
+_dead: "SimpleQueue[Any]" = SimpleQueue()
+"""References to Uses that have died; a function to be called in between."""
+_lock = threading.RLock()
+_thread: threading.Thread | None = None
+
+
+def use(key: Key, lease: Owned, about: tuple[Any, ...], allocation: Allocation, end: int) -> Use:
+    """Return the use of a block, which is the same for all arrays in it; `end` is where in the allocation it ends.
+
+    Raises
+    ------
+    DeviceError
+        When its device is not visible here, or the driver does not open it.
+    """
+    with _lock:
+        found = _uses.get(key)
+        if found is None:
+            opened = _open(allocation, end)
+            found = Use(opened, lease, about)
+            _held[ref(found, _dead.put)] = _Held(opened, lease)
+            _uses.put(key, found)
+        _see_to_the_end()
+        return found
+
+
+def _open(allocation: Allocation, end: int) -> Opened:
+    opened = _opened.get(allocation.handle)
+    if opened is None:
+        device = device_of(allocation.device)
+        try:
+            base = driver.open_memory(allocation.handle, device)
+        except RuntimeError as error:
+            raise DeviceError(_why_not(allocation, error)) from error
+        opened = _opened[allocation.handle] = Opened(base, device, allocation)
+    if end > allocation.size:
+        raise DeviceError(f"{end} bytes of an allocation of {allocation.size} were sent: the message is damaged")
+    return opened
+
+
+def _why_not(allocation: Allocation, error: RuntimeError) -> str:
+    text = f"memory of process {allocation.producer} on {shown(allocation.device)} cannot be opened here ({error})"
+    if not _runs(allocation.producer):
+        return f"{text}: that process has ended, and its memory with it. It must run until its arrays are received"
+    if "PeerAccess" in str(error) or "Map" in str(error):
+        return f"{text}: this process may not access that GPU. Use it on a GPU that may, or send cupy.asnumpy(array)"
+    return (
+        f"{text}. Both must be processes of this machine, in containers with the same --ipc and --pid namespaces; "
+        "memory of Tegra boards, and of WSL of old, cannot be shared so"
+    )
+
+
+def _runs(pid: int) -> bool:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, 0)
+        return True
+    return os.path.exists(f"/proc/{pid}")
+
+
+def owned_by(memory: Any) -> Use | None:
+    """Return the use that a CuPy memory object belongs to, None for memory that was not received."""
+    owner = getattr(memory, "_owner", None)
+    return owner if isinstance(owner, Use) else None
+
+
+def around(pointer: int) -> Use | None:
+    """Return the use of the received block that this address lies in: other libraries wrap it in objects of theirs."""
+    if not _opened:
+        return None
+    for found in _uses.alive():
+        start, size = found.base + found.about[-2], found.about[-1]
+        if start <= pointer < start + size:
+            return found
+    return None
+
+
+def blocks() -> list[Use]:
+    """Return what is used at this moment."""
+    return _uses.alive()
+
+
+def settle() -> None:
+    """Wait until all that has died by now is given back."""
+    with _lock:
+        if _thread is None:
+            return
+        done = threading.Event()
+        _dead.put(done.set)
+    done.wait()
+
+
+def _see_to_the_end() -> None:
+    global _thread
+    if _thread is None or not _thread.is_alive():
+        thread = threading.Thread(target=_give_back, name="nbmp-cuda", daemon=True)
+        thread.start()
+        _thread = thread
+
+
+def _give_back() -> None:
+    global _thread
+    while True:
+        dead = [_dead.get()]
+        with contextlib.suppress(Empty):
+            while True:
+                dead.append(_dead.get_nowait())
+        calls: list[Callable[[], None]] = [item for item in dead if not isinstance(item, ref)]
+        gone = [item for item in dead if isinstance(item, ref)]
+        for device in {held.opened.device for item in gone if (held := _held.get(item))}:
+            _tried(driver.finish, device)
+        del dead
+        with _lock:
+            over = [held for item in gone if (held := _held.pop(item, None))]
+            used = {held.opened.allocation.handle for held in _held.values()}
+            for handle in [handle for handle in _opened if handle not in used]:
+                opened = _opened.pop(handle)
+                _tried(driver.close_memory, opened.base, opened.device)
+            for held in over:
+                held.lease.close()
+            ends = not _held and _dead.empty()
+            if ends:
+                _thread = None
+        for call in calls:
+            call()
+        if ends:
+            return
+        del gone, over
+
+
+def _tried(call: Callable[..., None], *arguments: Any) -> None:
+    try:
+        call(*arguments)
+    except RuntimeError:  # the device has failed, or the process ends: nothing is to be saved any more
+        _log.debug("memory of another process could not be given back in order", exc_info=True)
+
+
+def _forget() -> None:
+    """In a forked child: the parent holds the leases, and nothing of CUDA works here."""
+    global _lock, _dead, _thread
+    for held in _held.values():
+        held.lease.close()
+    _useless.append((_held.copy(), _opened.copy()))
+    _held.clear()
+    _opened.clear()
+    _uses.clear()
+    _lock, _dead, _thread = threading.RLock(), SimpleQueue(), None
+
+
+_useless: list[Any] = []
+os.register_at_fork(after_in_child=_forget)

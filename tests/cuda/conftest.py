@@ -1,0 +1,65 @@
+"""The same tests on the stand-in, everywhere, and on a GPU where there is one (`python3 -m pytest -m gpu`)."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("cupy")
+
+from nbmp.cuda import devices, driver, received
+from nbmp.cuda.loans import loans
+from nbmp.memory import janitor
+from tests.cuda import standin
+from tests.waiting import until
+
+MOST_EVENTS = 1000
+
+
+@pytest.fixture(params=["stand-in", pytest.param("gpu", marks=pytest.mark.gpu)])
+def gpu(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Have a GPU: the stand-in or a real one."""
+    if request.param == "stand-in":
+        folder = tmp_path / "machine"
+        folder.mkdir()
+        request.getfixturevalue("monkeypatch")
+        yield from _stand_in(folder, monkeypatch, request)
+    else:
+        yield "gpu"
+        assert until(_nothing_is_shared)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[standin.StandIn]:
+    """Have the stand-in, for what a real GPU does not tell."""
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    for _ in _stand_in(folder, monkeypatch, request):
+        assert standin.machine is not None
+        yield standin.machine
+
+
+def _stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[str]:
+    monkeypatch.setenv(standin.FOLDER, str(folder))
+    for name in standin.REPLACED:
+        monkeypatch.setattr(driver, name, getattr(driver, name))  # so that they are put back
+    machine = standin.install(folder)
+    try:
+        yield "stand-in"
+        assert until(_nothing_is_shared)
+        allowed = [text for mark in request.node.iter_markers("violates") for text in mark.args]
+        found = [line for line in machine.noted("violations") if not any(text in line for text in allowed)]
+        assert not found
+    finally:
+        devices.uuid_of.cache_clear()
+        devices.device_of.cache_clear()
+
+
+def _nothing_is_shared() -> bool:
+    gc.collect()
+    received.settle()
+    janitor.trim()
+    return not loans.sweep() and not received.blocks()

@@ -1,0 +1,165 @@
+"""What tests and their ranks do with arrays on a GPU: on a real one, or on the stand-in where the environment names it.
+
+Ranks import this by the functions that they run, before anything is unpickled that needs the stand-in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import cupy
+import numpy as np
+
+from nbmp.cuda import driver
+from tests.cuda import standin
+
+Values = Any
+
+
+def is_stand_in() -> bool:
+    return standin.FOLDER in os.environ
+
+
+def array(values: Values, device: int = 0) -> Any:
+    """Return a CuPy array with these values, in an allocation of its own on the stand-in."""
+    host = np.asarray(values)
+    if is_stand_in():
+        return driver.from_host(host, device)
+    with cupy.cuda.Device(device):
+        made = cupy.asarray(host)
+    cupy.cuda.runtime.deviceSynchronize()
+    return made
+
+
+def neighbours(*many: Values) -> list[Any]:
+    """Return arrays that are blocks of one allocation of the driver's, as those of CuPy's pool are."""
+    hosts = [np.asarray(values) for values in many]
+    if not is_stand_in():
+        whole = cupy.cuda.Memory(512 * len(hosts))
+        return [_filled(cupy.cuda.UnownedMemory(whole.ptr + 512 * i, 512, whole), h) for i, h in enumerate(hosts)]
+    assert standin.machine is not None
+    whole = standin.machine.allocate(512 * len(hosts)).mem
+    return [_filled(cupy.cuda.UnownedMemory(whole.ptr + 512 * i, 512, whole, 0), h) for i, h in enumerate(hosts)]
+
+
+def of_kind(kind: str, values: Values) -> Any:
+    """Return an array in memory that cannot be exported: `managed`, or of a stream-ordered pool (`async`)."""
+    host = np.asarray(values)
+    if is_stand_in():
+        assert standin.machine is not None
+        made = cupy.ndarray(host.shape, host.dtype, standin.machine.allocate(host.nbytes, kind=kind))
+        standin.seen(made)[...] = host
+        return made
+    memory = cupy.cuda.malloc_managed(host.nbytes) if kind == "managed" else cupy.cuda.malloc_async(host.nbytes)
+    made = cupy.ndarray(host.shape, host.dtype, memory)
+    made.set(host)
+    cupy.cuda.runtime.deviceSynchronize()
+    return made
+
+
+def _filled(memory: Any, host: np.ndarray[Any, Any]) -> Any:
+    made = cupy.ndarray(host.shape, host.dtype, cupy.cuda.MemoryPointer(memory, 0))
+    write(made, host)
+    return made
+
+
+def values(array: Any) -> list[Any]:
+    """Return the elements as a list, when the current stream has done its work."""
+    return look(array).tolist()  # type: ignore[no-any-return]
+
+
+def look(array: Any) -> np.ndarray[Any, Any]:
+    device = array.data.device_id
+    driver.synchronize(driver.current_stream(device), device)
+    if is_stand_in():
+        return standin.seen(array).copy()
+    with cupy.cuda.Device(device):
+        return np.asarray(array.get())
+
+
+def write(array: Any, values: Values) -> None:
+    """Set all elements, and wait until that is done."""
+    if is_stand_in():
+        standin.seen(array)[...] = values
+        return
+    with cupy.cuda.Device(array.data.device_id):
+        array[...] = cupy.asarray(values)
+        cupy.cuda.runtime.deviceSynchronize()
+
+
+def write_late(array: Any, values: Values, seconds: float = 0.2) -> None:
+    """Have the current stream set all elements after a while; return at once."""
+    if is_stand_in():
+        assert standin.machine is not None
+
+        def work() -> None:
+            time.sleep(seconds)
+            standin.seen(array)[...] = values
+
+        standin.machine.stream(standin.machine.current_stream(0)).put(work)
+        return
+    source = cupy.asarray(values)  # on the current stream
+    _spin(seconds)
+    array[...] = source
+
+
+_SPIN = """
+extern "C" __global__ void spin(long long ticks) {
+    long long begun = clock64();
+    while (clock64() - begun < ticks) { }
+}
+"""
+
+
+def _spin(seconds: float) -> None:
+    device = cupy.cuda.Device()
+    clock = device.attributes["ClockRate"]  # kHz
+    cupy.RawKernel(_SPIN, "spin")((1,), (1,), (np.int64(seconds * clock * 1000),))
+
+
+@contextlib.contextmanager
+def side_stream() -> Iterator[None]:
+    """Have the current stream be another one than the default."""
+    if is_stand_in():
+        assert standin.machine is not None
+        with standin.machine.on_stream(7):
+            yield
+    else:
+        with cupy.cuda.Stream(non_blocking=True):
+            yield
+
+
+def event() -> Any:
+    """Return an event for other processes."""
+    if not is_stand_in():
+        return cupy.cuda.Event(disable_timing=True, interprocess=True)
+    made = cupy.cuda.Event.__new__(cupy.cuda.Event)
+    made.ptr = Pointer(driver.new_event(0))
+    return made
+
+
+class Pointer(int):
+    """The address of an event of the stand-in: not one that CuPy may destroy."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def record(event: Any) -> None:
+    """Record an event on the current stream."""
+    driver.record(event.ptr, driver.current_stream(0), 0)
+
+
+def wait_for(event: Any) -> None:
+    """Have the current stream wait for an event."""
+    driver.wait_for(event.ptr, driver.current_stream(0), 0)
+
+
+def sum_of(arrays: Sequence[Any]) -> float:
+    return float(sum(look(array).sum() for array in arrays))
+
+
