@@ -5,7 +5,8 @@
 
     whoever receives       opens the allocation unless it is open, makes a Use for each block of it
     nbmp-cuda              waits for Uses that have died. Then it waits until the device is done with what was asked of
-                           it, closes the allocation if no Use of it is left, and only then ends the lease
+                           it, closes the allocation if no Use of it is left, and only then ends the lease. The Use
+                           that died last is given a moment: see LINGER_SECONDS
 
 So the memory is closed before its producer may free it, and is not given back under a kernel that still runs. A
 Use dies in any thread, at any bytecode; all that happens there is a call into C (`SimpleQueue.put`, made for that).
@@ -71,6 +72,9 @@ class _Held(NamedTuple):
     opened: Opened
     lease: Owned
 
+
+LINGER_SECONDS = 0.1
+"""How long the last use of a block is over before its allocation is closed and its lease ends."""
 
 _uses: WeakTable[Use] = WeakTable()
 _held: "dict[ref[Use], _Held]" = {}
@@ -175,24 +179,17 @@ def _see_to_the_end() -> None:
 
 def _give_back() -> None:
     global _thread
+    latest: list[Any] = []
     while True:
-        dead = [_dead.get()]
-        with contextlib.suppress(Empty):
-            while True:
-                dead.append(_dead.get_nowait())
-        calls: list[Callable[[], None]] = [item for item in dead if not isinstance(item, ref)]
-        gone = [item for item in dead if isinstance(item, ref)]
+        calls, gone = _next(latest)
+        if not calls and gone != latest:
+            latest = [gone.pop()]
+        else:
+            latest = []
         for device in {held.opened.device for item in gone if (held := _held.get(item))}:
             _tried(driver.finish, device)
-        del dead
         with _lock:
-            over = [held for item in gone if (held := _held.pop(item, None))]
-            used = {held.opened.allocation.handle for held in _held.values()}
-            for handle in [handle for handle in _opened if handle not in used]:
-                opened = _opened.pop(handle)
-                _tried(driver.close_memory, opened.base, opened.device)
-            for held in over:
-                held.lease.close()
+            _end_leases(gone)
             ends = not _held and _dead.empty()
             if ends:
                 _thread = None
@@ -200,7 +197,30 @@ def _give_back() -> None:
             call()
         if ends:
             return
-        del gone, over
+
+
+def _next(latest: list[Any]) -> tuple[list[Callable[[], None]], list[Any]]:
+    """Return what has died, `latest` included, once something has, or after `LINGER_SECONDS`; and what is to be called.
+
+    The latest one waits: if more of its allocation comes meanwhile, that need not be closed and opened again.
+    """
+    new: list[Any] = []
+    with contextlib.suppress(Empty):
+        new.append(_dead.get(timeout=LINGER_SECONDS if latest else None))
+        while True:
+            new.append(_dead.get_nowait())
+    return [item for item in new if not isinstance(item, ref)], [*latest, *(i for i in new if isinstance(i, ref))]
+
+
+def _end_leases(gone: list[Any]) -> None:
+    """Close allocations that are not used any more, then end the leases of these Uses."""
+    over = [held for item in gone if (held := _held.pop(item, None))]
+    used = {held.opened.allocation.handle for held in _held.values()}
+    for handle in [handle for handle in _opened if handle not in used]:
+        opened = _opened.pop(handle)
+        _tried(driver.close_memory, opened.base, opened.device)
+    for held in over:
+        held.lease.close()
 
 
 def _tried(call: Callable[..., None], *arguments: Any) -> None:

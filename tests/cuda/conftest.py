@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,8 +17,6 @@ from nbmp.memory import janitor
 from tests.cuda import standin
 from tests.waiting import until
 
-MOST_EVENTS = 1000
-
 
 @pytest.fixture(params=["stand-in", pytest.param("gpu", marks=pytest.mark.gpu)])
 def gpu(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
@@ -25,7 +24,6 @@ def gpu(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
     if request.param == "stand-in":
         folder = tmp_path / "machine"
         folder.mkdir()
-        request.getfixturevalue("monkeypatch")
         yield from _stand_in(folder, monkeypatch, request)
     else:
         yield "gpu"
@@ -59,7 +57,9 @@ def _stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
 
 
 def _nothing_is_shared() -> bool:
-    gc.collect()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)  # sockets of queues that a traceback held in a circle
+        gc.collect()
     received.settle()
     janitor.trim()
     return not loans.sweep() and not received.blocks()

@@ -166,3 +166,46 @@ def hold_a_while(rank: int, requests: Any, answers: Any, seconds: float) -> None
     time.sleep(seconds)
     del found
     time.sleep(600)
+
+
+def work_and_drop(rank: int, requests: Any, answers: Any) -> None:
+    """Take an array, have it written late, drop it at once."""
+    found = requests.get(timeout=60)
+    write_late(found, [5, 5], 0.5)
+    del found
+    answers.put("dropped")
+    requests.get(timeout=60)
+
+
+def look_after(rank: int, event: Any, given: Any) -> list[Any]:
+    """Return what is in the array after the event."""
+    with side_stream():
+        wait_for(event)
+        return values(given)
+
+
+def wait_when_told(rank: int, requests: Any, answers: Any) -> None:
+    event, given = requests.get(timeout=60)
+    answers.put("opened")
+    requests.get(timeout=60)
+    wait_for(event)
+    answers.put(values(given))
+    requests.get(timeout=60)
+
+
+def show_or_error(rank: int, requests: Any, answers: Any) -> None:
+    """Tell the values, or the error of getting the array, until None comes."""
+    while True:
+        try:
+            found = requests.get(timeout=60)
+        except nbmp.DeviceError as error:
+            answers.put(str(error))
+            continue
+        if found is None:
+            return
+        answers.put(values(found))
+        del found
+
+
+def make_on(rank: int, device: int) -> Any:
+    return array([1, 2, 3], device)

@@ -1,0 +1,111 @@
+"""Work on GPUs is asked for, not done: what was asked for before an array was put is done before its receiver looks."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import nbmp
+from nbmp.cuda import order
+from tests.cuda import functions, standin
+from tests.cuda.asking import Rank
+from tests.cuda.machine import array, look, side_stream, values, write_late
+from tests.waiting import until
+
+
+def test_receiver_sees_what_was_asked_for_on_the_senders_stream_before_it_put(gpu: str) -> None:
+    rank = Rank(functions.show)
+    sent = array([0, 0, 0])
+    for number in range(1, 4):
+        with side_stream():
+            write_late(sent, [number] * 3)
+            ((seen, *_),) = rank.ask(sent)
+        assert seen == [number] * 3
+    rank.end()
+
+
+def test_receiver_waits_on_its_own_stream_for_a_rank_on_a_side_stream(gpu: str) -> None:
+    answers, go = nbmp.Queue(), nbmp.Queue()
+    context = nbmp.start_processes(functions.make_late, (answers, go), 1, join=False, start_method="spawn")
+    with side_stream():
+        found = answers.get(timeout=60)
+        assert values(found) == [1, 2, 3]
+    del found
+    go.put(None)
+    assert context is not None
+    assert context.join(60)
+
+
+def test_put_and_get_wait_for_nothing(machine: standin.StandIn) -> None:
+    queue = nbmp.Queue()
+    sent, held = array([1]), threading.Event()
+    machine.stream(0).put(held.wait)
+    queue.put(sent)
+    found = queue.get(timeout=20)
+    assert not machine.is_idle(0, 0)
+    held.set()
+    assert values(found) == [1]
+
+
+def test_no_event_is_made_when_nothing_is_asked_for(machine: standin.StandIn) -> None:
+    queue = nbmp.Queue()
+    queue.put(array([1]))
+    queue.get(timeout=20)
+    assert machine.noted("events") == []
+
+
+def test_arrays_of_one_message_share_an_event_and_events_are_used_again(machine: standin.StandIn) -> None:
+    rank = Rank(functions.show)
+    first, second = array([1]), array([2])
+    for _ in range(5):
+        write_late(first, [3], 0.05)
+        assert [one[0] for one in rank.ask([first, second, first])] == [[3], [2], [3]]
+    assert len(machine.noted("events")) == 1
+    rank.end()
+
+
+def test_event_of_a_message_that_nobody_reads_is_free_again(machine: standin.StandIn) -> None:
+    sent = array([1])
+    for _ in range(3):
+        queue = nbmp.Queue()
+        write_late(sent, [2], 0.05)
+        queue.put(sent)
+        queue.close()
+        del queue
+        machine.finish(0)
+    assert until(lambda: order._tickets.trim() == 0)
+    assert len(machine.noted("events")) == 1
+
+
+def test_get_in_the_same_process_waits_for_the_stream_that_put(gpu: str) -> None:
+    queue = nbmp.Queue()
+    sent = array([0, 0])
+    with side_stream():
+        write_late(sent, [1, 2])
+        queue.put(sent)
+    assert values(queue.get(timeout=20)) == [1, 2]
+
+
+def test_block_is_not_given_back_while_the_consumers_work_on_it_runs(machine: standin.StandIn) -> None:
+    rank = Rank(functions.work_and_drop)
+    sent = array([0, 0])
+    assert rank.ask(sent) == "dropped"
+    from nbmp.cuda.loans import loans
+
+    assert until(lambda: not loans.sweep())
+    assert look(sent).tolist() == [5, 5]
+    rank.end()
+
+
+def test_order_is_that_of_the_putting_thread_also_when_a_feeder_sends(gpu: str) -> None:
+    queue: Any = nbmp.Queue()
+    filler = b"x" * 60_000
+    sent = array([0])
+    for _ in range(100):  # the channel is full then
+        queue.put(filler)
+    with side_stream():
+        write_late(sent, [7])
+        queue.put(sent)
+    for _ in range(100):
+        queue.get(timeout=20)
+    assert values(queue.get(timeout=20)) == [7]
