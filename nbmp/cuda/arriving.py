@@ -2,17 +2,16 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from nbmp.cuda import driver  # first: it says what to install when CuPy is missing
+from nbmp.cuda import driver
 from nbmp.cuda.devices import device_of
 from nbmp.cuda.loans import key_of, loans
-from nbmp.cuda.received import Allocation, Use, owned_by, use
+from nbmp.cuda.received import Allocation, owned_by, use
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.mappings import Key
 from nbmp.memory.weakly import WeakTable
 from nbmp.pickling.arriving import came_along
 
+driver.need_cupy()
 cupy = driver.cupy
 
 ORIGIN = "_nbmp_origin"

@@ -11,14 +11,11 @@ from typing import Any
 from nbmp import platforms
 from nbmp.errors import CudaForkError, DeviceError
 
+_missing: ImportError | None = None
 try:
     import cupy
 except ImportError as error:
-    raise ModuleNotFoundError(
-        "CuPy, without which no array on a GPU can be sent, received or asked about, cannot be imported here "
-        f"({error}): install it by  pip install 'nbmp[cuda12]'  or, for CUDA 13,  pip install 'nbmp[cuda13]'",
-        name="cupy",
-    ) from error
+    cupy, _missing = None, error
 
 _IS_LEGACY_CUDA_IPC_CAPABLE = 13
 """CU_POINTER_ATTRIBUTE of memory that cuIpcGetMemHandle takes: not managed, not of a stream-ordered pool or VMM."""
@@ -27,8 +24,19 @@ Memory = Any
 """CuPy's `BaseMemory`, which is freed with its last reference."""
 
 
+def need_cupy() -> None:
+    """Raise ModuleNotFoundError, which says what to install, without CuPy."""
+    if _missing is not None:
+        raise ModuleNotFoundError(
+            "CuPy, without which no array on a GPU can be sent, received or asked about, cannot be imported here "
+            f"({_missing}): install it by  pip install 'nbmp[cuda12]'  or, for CUDA 13,  pip install 'nbmp[cuda13]'",
+            name="cupy",
+        ) from _missing
+
+
 def check() -> None:
-    """Raise DeviceError when there is no driver or no GPU. Initialises CUDA."""
+    """Raise DeviceError when there is no driver or no GPU, and as `need_cupy`. Initialises CUDA."""
+    need_cupy()
     check_fork()
     try:
         count = cupy.cuda.runtime.getDeviceCount()

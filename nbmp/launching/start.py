@@ -16,6 +16,7 @@ from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import current
+from nbmp.launching.gpus import Gpus, with_gpus
 from nbmp.launching.interrupts import held_back
 from nbmp.launching.last import remember
 from nbmp.launching.messages import Call
@@ -37,6 +38,7 @@ def start_processes(
     *,
     threads: int | None = None,
     env: Mapping[str, str] | None = None,
+    gpus: Gpus = None,
     timeout: float | None = None,
     grace_period: float | None = None,
 ) -> ProcessContext | None:
@@ -61,6 +63,10 @@ def start_processes(
         BLAS and OpenMP threads of each rank. None: cores / ranks, unless a variable such as OMP_NUM_THREADS is set.
     env : mapping, optional
         Environment variables for the ranks, besides this process' own and RANK, LOCAL_RANK and WORLD_SIZE.
+    gpus : "all" or sequence of int or str, optional
+        One GPU for each rank, in turn, of those that this process may use, or of these (numbers or UUIDs as in
+        CUDA_VISIBLE_DEVICES). It is set in that variable before the rank imports anything, so that it is device 0
+        there. None: every rank sees what this process sees.
     timeout, grace_period : float, optional
         Seconds. With `join`: how long the ranks may take in all, and see `ProcessContext.join`.
 
@@ -75,11 +81,15 @@ def start_processes(
         When `fn` or `args` cannot be pickled (not under fork); names the place. Nothing has been started.
     ProcessRaisedException, ProcessExitedException, KeyboardInterrupt
         With `join`: see `ProcessContext.join`. No rank runs any more then.
+    CudaForkError
+        When a fork is asked for and CUDA is initialised in this process. Nothing has been started.
+    DeviceError
+        With `gpus="all"`, when there is none. Nothing has been started.
     LaunchTimeoutError
         With `join` and `timeout`, when ranks did not end in time; they have been stopped.
     """
     wait = partial(join_in_time, timeout=timeout, grace_period=grace_period) if join else _go_on
-    context = start(fn, args, nprocs, daemon, start_method, threads, env, wait)
+    context = start(fn, args, nprocs, daemon, start_method, threads, env, wait, gpus=gpus)
     return None if join else context
 
 
@@ -92,6 +102,7 @@ def launch(
     start_method: str | None = None,
     threads: int | None = None,
     env: Mapping[str, str] | None = None,
+    gpus: Gpus = None,
     timeout: float | None = None,
     grace_period: float | None = None,
 ) -> list[Any]:
@@ -101,7 +112,7 @@ def launch(
     large private ones by one copy, instances of the notebook's classes as instances of those classes.
     """
     wait = partial(join_in_time, timeout=timeout, grace_period=grace_period)
-    return start(fn, args, nprocs, daemon, start_method, threads, env, wait).take_results()
+    return start(fn, args, nprocs, daemon, start_method, threads, env, wait, gpus=gpus).take_results()
 
 
 def spawn(
@@ -153,6 +164,8 @@ def start(
     threads: int | None,
     env: Mapping[str, str] | None,
     wait: Callable[[ProcessContext], None],
+    *,
+    gpus: Gpus = None,
 ) -> ProcessContext:
     """Start ranks and do with them what `wait` does; an interrupt in between, however it falls, leaves none behind.
 
@@ -166,7 +179,8 @@ def start(
     sink = frontend.sink()
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
     variables, in_libraries = thread_variables(nprocs, threads)
-    told = setups(nprocs, daemon, {**variables, **(env or {})}, frontend, is_watched=sink.shows_progress)
+    all_variables = {**variables, **(env or {})}
+    told = with_gpus(setups(nprocs, daemon, all_variables, frontend, is_watched=sink.shows_progress), gpus)
     context: ProcessContext | None = None
 
     def follow(records: Sequence[RankRecord]) -> ProcessContext:

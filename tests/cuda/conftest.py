@@ -31,7 +31,9 @@ def gpu(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[standin.StandIn]:
+def machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[standin.StandIn]:
     """Have the stand-in, for what a real GPU does not tell."""
     folder = tmp_path / "machine"
     folder.mkdir()

@@ -209,3 +209,11 @@ def show_or_error(rank: int, requests: Any, answers: Any) -> None:
 
 def make_on(rank: int, device: int) -> Any:
     return array([1, 2, 3], device)
+
+
+def produce_once(rank: int, queue: Any, said: Any) -> None:
+    """Put an array, say so, and say when its block is free again."""
+    queue.put(array([1, 2, 3]))
+    said.put("put")
+    assert until(lambda: not loans.sweep(), 60)
+    said.put("free")

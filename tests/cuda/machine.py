@@ -161,5 +161,3 @@ def wait_for(event: Any) -> None:
 
 def sum_of(arrays: Sequence[Any]) -> float:
     return float(sum(look(array).sum() for array in arrays))
-
-

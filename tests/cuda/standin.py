@@ -362,9 +362,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-REPLACED = [
-    name for name in vars(StandIn) if not name.startswith("_") and callable(getattr(driver, name, None))
-]
+REPLACED = [name for name in vars(StandIn) if not name.startswith("_") and callable(getattr(driver, name, None))]
 
 machine: StandIn | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -22,7 +23,7 @@ def told(one: Any) -> tuple[Any, ...]:
     return values(one), one.shape, one.strides, one.dtype.str, one.data.device_id
 
 
-VIEWS = {
+VIEWS: dict[str, Callable[[Any], Any]] = {
     "whole": lambda a: a,
     "slice": lambda a: a[1:3],
     "steps": lambda a: a[::2, 1::3],

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
-
 import nbmp
 from nbmp.cuda.devices import shown
 from tests.cuda import functions, standin
@@ -61,20 +57,3 @@ def test_results_of_ranks_come_to_the_same_device(machine: standin.StandIn) -> N
     (found,) = nbmp.launch(functions.make_on, (SECOND,), 1, start_method="forkserver")
     assert found.data.device_id == SECOND
     assert values(found) == [1, 2, 3]
-
-
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-def test_each_rank_gets_a_gpu_of_its_own_before_it_imports_anything(
-    method: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
-    seen: Any = nbmp.launch(functions_of_gpus, (), 3, start_method=method, gpus="all")
-    assert seen == ["3", "5", "3"]
-    assert nbmp.launch(functions_of_gpus, (), 3, start_method=method, gpus=[5]) == ["5"] * 3
-    assert nbmp.launch(functions_of_gpus, (), 1, start_method=method) == ["3,5"]
-
-
-def functions_of_gpus(rank: int) -> str:
-    import os
-
-    return os.environ["CUDA_VISIBLE_DEVICES"]

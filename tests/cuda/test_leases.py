@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 from pathlib import Path
-from typing import Any
 from weakref import ref
 
 import pytest
@@ -195,7 +193,7 @@ def test_usage_tells_what_is_lent_to_whom_and_what_was_received(gpu: str) -> Non
 
 def test_collect_gives_back_at_once_what_was_dropped(gpu: str) -> None:
     queue = nbmp.Queue()
-    context = nbmp.start_processes(functions.produce_for_ever, (queue, nbmp.Queue()), 1, join=False, start_method="spawn")
+    context = nbmp.start_processes(functions.produce_for_ever, (queue, queue), 1, join=False, start_method="spawn")
     found = queue.get(timeout=60)
     assert nbmp.cuda.memory_usage().received_bytes == found.data.mem.size
     del found
