@@ -12,7 +12,7 @@ from nbmp.memory.weakly import WeakTable
 from nbmp.pickling.arriving import came_along
 
 driver.need_cupy()
-cupy = driver.cupy
+import cupy  # noqa: E402 - after the line that says what to install when it is missing
 
 ORIGIN = "_nbmp_origin"
 """The attribute of an event that was received which says where it came from."""

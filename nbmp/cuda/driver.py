@@ -208,6 +208,11 @@ def record(event: int, stream: int, device: int) -> None:
         cupy.cuda.runtime.eventRecord(event, stream)
 
 
+def is_done(event: int) -> bool:
+    """Return whether what it was recorded after is done; also for an event that was never recorded."""
+    return bool(cupy.cuda.runtime.eventQuery(event) == 0)
+
+
 def wait_for(event: int, stream: int, device: int) -> None:
     """Have the stream wait for the event; returns at once."""
     with cupy.cuda.Device(device):

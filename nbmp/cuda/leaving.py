@@ -147,12 +147,13 @@ def reduce_event(event: Any) -> Reduced:
 def _about_event(event: Any) -> Told:
     device = driver.current_device()
     try:
-        return Told((driver.event_handle(event.ptr, device), uuid_of(device)))
+        handle = driver.event_handle(event.ptr, device)
     except RuntimeError as error:
         raise DeviceError(
             f"the event cannot be shared with other processes ({error}): make it by cupy.cuda.Event("
             "disable_timing=True, interprocess=True), and send it while its device is the current one"
         ) from error
+    return Told((handle, uuid_of(device)), is_over=lambda: driver.is_done(event.ptr))
 
 
 REDUCERS = {cupy.ndarray: reduce_array, cupy.cuda.Event: reduce_event}

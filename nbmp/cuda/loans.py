@@ -33,6 +33,8 @@ class Told(NamedTuple):
 
     about: tuple[Any, ...]
     kept: object = None
+    is_over: Callable[[], bool] = lambda: True
+    """Whether it may be let go, once nobody has a lease."""
 
 
 class Loan(NamedTuple):
@@ -41,6 +43,9 @@ class Loan(NamedTuple):
     thing: Any
     told: Told
     segment: Segment
+
+    def is_over(self) -> bool:
+        return self.segment.is_free() and self.told.is_over()
 
 
 class Loans:
@@ -68,7 +73,7 @@ class Loans:
     def _look_at_some(self) -> None:
         for loan in list(islice(self._by_thing.values(), SCAN)):
             del self._by_thing[id(loan.thing)]
-            if loan.segment.is_free():
+            if loan.is_over():
                 self._by_key.pop(loan.segment.key, None)
             else:
                 self._by_thing[id(loan.thing)] = loan
@@ -81,7 +86,7 @@ class Loans:
     def sweep(self, idle: float = 0.0) -> int:
         """Let go of all that nobody uses any more; return how much is still lent."""
         with self._lock:
-            over = [loan for loan in self._by_thing.values() if loan.segment.is_free()]
+            over = [loan for loan in self._by_thing.values() if loan.is_over()]
             for loan in over:
                 self._by_thing.pop(id(loan.thing), None)
                 self._by_key.pop(loan.segment.key, None)

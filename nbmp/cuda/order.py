@@ -5,11 +5,13 @@
 
 The event must live until the receiver has opened it, and must not be recorded anew before: that would have the
 receiver wait for later work, which may be waiting for the receiver. So it is lent as memory is, by a lease that travels
-along, and is used again when that has ended: in the long run no event and no lease file are made.
+along. It is used again, or destroyed, when that has ended and the event is done: until then the receiver's stream may
+be waiting for it. In the long run no event and no lease file are made.
 """
 
 import os
 import threading
+import time
 from collections import deque
 from typing import Any
 
@@ -26,20 +28,22 @@ from nbmp.pickling.parcel import Held
 
 SCAN = 4
 """How many events are asked whether they are free."""
-KEPT = 16
-"""Free events that are kept while others are in use."""
 
 
 class _Ticket:
     """An event of this process, and the file of its leases."""
 
-    __slots__ = ("device", "event", "handle", "segment")
+    __slots__ = ("device", "event", "handle", "segment", "used")
 
     def __init__(self, device: int) -> None:
         self.segment = Segment.create(1, PURPOSE)
         self.device = device
         self.event = driver.new_event(device)
         self.handle = driver.event_handle(self.event, device)
+        self.used = 0.0
+
+    def is_free(self) -> bool:
+        return self.segment.is_free() and driver.is_done(self.event)
 
 
 class _Tickets:
@@ -53,6 +57,7 @@ class _Tickets:
         with self._lock:
             ticket = self._free(device)
             driver.record(ticket.event, stream, device)
+            ticket.used = time.monotonic()
             lease = ticket.segment.lend()
         janitor.look_after()
         return ticket, lease
@@ -61,7 +66,7 @@ class _Tickets:
         for _ in range(min(SCAN, len(self._queue))):
             ticket = self._queue[0]
             self._queue.rotate(-1)
-            if ticket.device == device and ticket.segment.is_free():
+            if ticket.device == device and ticket.is_free():
                 return ticket
         ticket = _Ticket(device)
         self._by_key[ticket.segment.key] = ticket
@@ -72,11 +77,10 @@ class _Tickets:
         return self._by_key.get(key)
 
     def trim(self, idle: float = 0.0) -> int:
-        """Let go of free events, of all of them unless some were used just now; return how many are left."""
+        """Let go of free events that were not used during the last `idle` seconds; return how many are left."""
         with self._lock:
-            free = [ticket for ticket in self._queue if ticket.segment.is_free()]
-            spare = KEPT if idle and len(free) < len(self._queue) else 0
-            for ticket in free[: len(free) - spare]:
+            latest = time.monotonic() - idle
+            for ticket in [ticket for ticket in self._queue if ticket.used <= latest and ticket.is_free()]:
                 self._queue.remove(ticket)
                 del self._by_key[ticket.segment.key]
                 driver.destroy_event(ticket.event)

@@ -8,7 +8,7 @@ It is strict where drivers are vague. What must not happen is written down (`vio
     a handle opened in its own process, opened twice, opened on another device, or after its memory was freed
     memory freed while another process has it open, closed while work runs, closed and used (that is a SIGSEGV)
     a handle of an address inside an allocation, of managed memory, of memory of a stream-ordered pool
-    an event used after it was destroyed
+    an event opened after it was destroyed, or destroyed before it is done
 Handles of one allocation differ in bytes that mean nothing, as real ones do.
 """
 
@@ -197,8 +197,12 @@ class StandIn:
         return self.allocate(size, device)
 
     def copy(self, target: int, source: int, size: int, device: int) -> None:
+        def work() -> None:
+            time.sleep(0.05)
+            ctypes.memmove(target, source, size)
+
         self._note("copies")
-        self.stream(self.current_stream(device)).put(lambda: ctypes.memmove(target, source, size))
+        self.stream(self.current_stream(device)).put(work)
 
     def to_host(self, array: Any) -> Any:
         self.synchronize(self.current_stream(array.data.device_id), array.data.device_id)
@@ -245,7 +249,13 @@ class StandIn:
         self._events[event] = name, False
         return event
 
+    def is_done(self, event: int) -> bool:
+        recorded, done = self._event(self._events[event][0])
+        return recorded == done
+
     def destroy_event(self, event: int) -> None:
+        if self._events[event][1] and not self.is_done(event):
+            self.violation("an event destroyed that others may be waiting for")
         name, own = self._events.pop(event)
         if own:
             (self._folder / name).unlink()
