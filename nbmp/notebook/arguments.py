@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from nbmp.notebook.parsing import Parser, pair, seconds, variable, whole
+from nbmp.notebook.parsing import Parser, gpus, pair, seconds, variable, whole
 from nbmp.platforms import cpu_count
 
 START_METHODS = ("fork", "forkserver", "spawn")
@@ -39,6 +39,7 @@ class Options:
     grace_period: float | None
     threads: int | None
     env: dict[str, str]
+    gpus: str | list[str] | None
     monitor: bool
     help: bool
 
@@ -72,5 +73,13 @@ def parser() -> Parser:
     add("--grace-period", metavar="S", type=seconds, help="seconds that ranks have to end when stopped")
     add("--threads", metavar="N", type=whole, help="BLAS/OpenMP threads per rank (default: cores / ranks)")
     add("--env", metavar="K=V", type=pair, action="append", default=[], help="set a variable; repeatable")
+    add(
+        "--gpus",
+        metavar="G,G,..",
+        type=gpus,
+        nargs="?",
+        const="all",
+        help="one GPU for each rank, in turn, of these or (without a value) of all; it is device 0 there",
+    )
     add("--no-monitor", dest="monitor", action="store_false", help="show no table of the ranks")
     return found

@@ -73,7 +73,17 @@ def _launch(source: Source, options: Options, go_on: Callable[[ProcessContext], 
     while True:
         body = source.body(options.nprocs, at_home)
         try:
-            return start(body, (), options.nprocs, False, options.start_method, options.threads, options.env, go_on)
+            return start(
+                body,
+                (),
+                options.nprocs,
+                False,
+                options.start_method,
+                options.threads,
+                options.env,
+                go_on,
+                gpus=options.gpus,
+            )
         except CannotTravelError as error:
             name, text = _culprit(error)
             if name in at_home or name not in source.guesses:

@@ -110,6 +110,16 @@ def variable(text: str) -> str:
     raise _unusable("a variable name", text)
 
 
+def gpus(text: str) -> str | list[str]:
+    """Return numbers or UUIDs, as CUDA_VISIBLE_DEVICES has them; or `all`."""
+    names = [name.strip() for name in text.split(",")]
+    if text == "all":
+        return text
+    if all(re.fullmatch(r"\d+|(GPU|MIG)-[\w/-]+", name) for name in names):
+        return names
+    raise _unusable("GPUs, such as 0,1", text)
+
+
 def pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if name and sign:
