@@ -12,6 +12,7 @@ its own thing.
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -52,7 +53,7 @@ class Loans:
     """All that this process lends at present."""
 
     def __init__(self) -> None:
-        self._by_thing: dict[int, Loan] = {}
+        self._by_thing: OrderedDict[int, Loan] = OrderedDict()  # its entry is the first to come and the last to go
         self._by_key: dict[Key, Loan] = {}
         self._lock = threading.RLock()
 
@@ -64,7 +65,8 @@ class Loans:
                 self._look_at_some()
                 loan = Loan(thing, tell(), Segment.create(1, PURPOSE))
                 lease = loan.segment.lend()
-                self._by_key[loan.segment.key] = self._by_thing[id(thing)] = loan
+                self._by_thing[id(thing)] = loan
+                self._by_key[loan.segment.key] = loan
             else:
                 lease = loan.segment.lend()
         janitor.look_after()
@@ -72,11 +74,14 @@ class Loans:
 
     def _look_at_some(self) -> None:
         for loan in list(islice(self._by_thing.values(), SCAN)):
-            del self._by_thing[id(loan.thing)]
             if loan.is_over():
-                self._by_key.pop(loan.segment.key, None)
+                self._let_go(loan)
             else:
-                self._by_thing[id(loan.thing)] = loan
+                self._by_thing.move_to_end(id(loan.thing))
+
+    def _let_go(self, loan: Loan) -> None:
+        self._by_key.pop(loan.segment.key, None)
+        self._by_thing.pop(id(loan.thing), None)
 
     def thing_of(self, key: Key) -> Any:
         """Return what is lent by this lease file, None when it is not this process' own."""
@@ -88,8 +93,7 @@ class Loans:
         with self._lock:
             over = [loan for loan in self._by_thing.values() if loan.is_over()]
             for loan in over:
-                self._by_thing.pop(id(loan.thing), None)
-                self._by_key.pop(loan.segment.key, None)
+                self._let_go(loan)
             return len(self._by_thing)
 
     def __iter__(self) -> Iterator[Loan]:

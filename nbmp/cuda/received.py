@@ -10,6 +10,7 @@
 
 So the memory is closed before its producer may free it, and is not given back under a kernel that still runs. A
 Use dies in any thread, at any bytecode; all that happens there is a call into C (`SimpleQueue.put`, made for that).
+What the driver has opened is entered here by a thread that no KeyboardInterrupt reaches: it would stay open for ever.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 from weakref import ref
@@ -93,6 +95,13 @@ def use(key: Key, lease: Owned, about: tuple[Any, ...], allocation: Allocation, 
     DeviceError
         When its device is not visible here, or the driver does not open it.
     """
+    make = partial(_use, key, lease, about, allocation, end)
+    if allocation.handle in _opened or threading.current_thread() is not threading.main_thread():
+        return make()
+    return _uninterrupted(make)
+
+
+def _use(key: Key, lease: Owned, about: tuple[Any, ...], allocation: Allocation, end: int) -> Use:
     with _lock:
         found = _uses.get(key)
         if found is None:
@@ -102,6 +111,25 @@ def use(key: Key, lease: Owned, about: tuple[Any, ...], allocation: Allocation, 
             _uses.put(key, found)
         _see_to_the_end()
         return found
+
+
+def _uninterrupted(make: Callable[[], Use]) -> Use:
+    """Return `make()`, called in a thread of its own, which no interrupt reaches."""
+    made: list[Use] = []
+    errors: list[Exception] = []
+
+    def work() -> None:
+        try:
+            made.append(make())
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=work, name="nbmp-cuda-open", daemon=True)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors.pop()
+    return made.pop()
 
 
 def _open(allocation: Allocation, end: int) -> Opened:
@@ -122,7 +150,7 @@ def _why_not(allocation: Allocation, error: RuntimeError) -> str:
     text = f"memory of process {allocation.producer} on {shown(allocation.device)} cannot be opened here ({error})"
     if not _runs(allocation.producer):
         return f"{text}: that process has ended, and its memory with it. It must run until its arrays are received"
-    if "PeerAccess" in str(error) or "Map" in str(error):
+    if "PeerAccess" in str(error):
         return f"{text}: this process may not access that GPU. Use it on a GPU that may, or send cupy.asnumpy(array)"
     return (
         f"{text}. Both must be processes of this machine, in containers with the same --ipc and --pid namespaces; "
@@ -213,14 +241,16 @@ def _next(latest: list[Any]) -> tuple[list[Callable[[], None]], list[Any]]:
 
 
 def _end_leases(gone: list[Any]) -> None:
-    """Close allocations that are not used any more, then end the leases of these Uses."""
+    """Close allocations that are not used any more, then end the leases of these Uses.
+
+    They are dropped, not closed: a message whose reading was interrupted is read again, by the same leases.
+    """
     over = [held for item in gone if (held := _held.pop(item, None))]
     used = {held.opened.allocation.handle for held in _held.values()}
     for handle in [handle for handle in _opened if handle not in used]:
         opened = _opened.pop(handle)
         _tried(driver.close_memory, opened.base, opened.device)
-    for held in over:
-        held.lease.close()
+    del over
 
 
 def _tried(call: Callable[..., None], *arguments: Any) -> None:

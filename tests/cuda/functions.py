@@ -217,3 +217,20 @@ def produce_once(rank: int, queue: Any, said: Any) -> None:
     said.put("put")
     assert until(lambda: not loans.sweep(), 60)
     said.put("free")
+
+
+def take_for_ever(rank: int, requests: Any, answers: Any) -> None:
+    """Take arrays and tell what is in them until killed."""
+    while True:
+        found = requests.get(timeout=60)
+        answers.put(values(found[0] if isinstance(found, list) else found)[0])
+        del found
+
+
+def put_for_ever(rank: int, requests: Any, answers: Any) -> None:
+    """Put arrays of five equal numbers until killed; sixteen are under way at most."""
+    number = 0
+    while True:
+        if loans.sweep() < 16:
+            answers.put(array([number] * 5))
+            number += 1
