@@ -30,6 +30,8 @@ class Tail(NamedTuple):
 class Ranks(Protocol):
     """What is looked at: a launch, or a pool."""
 
+    kind: str
+
     @property
     def ranks(self) -> Sequence["RankRecord"]: ...
     @property
@@ -65,6 +67,7 @@ class Sampler:
             self._context.start_method,
             self._context.start_method_reason,
             max((rank.seconds for rank in ranks), default=0.0),
+            "worker" if self._context.kind == "pool" else "rank",
         )
 
     def _tail(self, record: "RankRecord") -> Tail:

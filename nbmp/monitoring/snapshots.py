@@ -89,6 +89,8 @@ class LaunchSnapshot:
     start_method: str
     start_method_reason: str
     seconds: float
+    kind: str = "rank"
+    """What they are called: `rank`, or `worker` of a pool."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -111,8 +113,8 @@ def columns(rows: Sequence[tuple[str, ...]], right: Collection[int]) -> str:
 
 
 def ranks_text(snapshot: LaunchSnapshot) -> str:
-    """Return `1 rank`, `4 ranks`."""
-    return f"{len(snapshot.ranks)} rank{'s' if len(snapshot.ranks) != 1 else ''}"
+    """Return `1 rank`, `4 ranks`, `2 workers`."""
+    return f"{len(snapshot.ranks)} {snapshot.kind}{'s' if len(snapshot.ranks) != 1 else ''}"
 
 
 def duration(rank: RankSnapshot) -> str:

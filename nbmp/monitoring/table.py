@@ -18,7 +18,7 @@ from nbmp.monitoring.snapshots import (
 
 
 class Column(NamedTuple):
-    """One column; it is shown when `is_there` is true of any rank."""
+    """One column, shown when `is_there` is true of any rank; the first has no head, which is what they are called."""
 
     head: str
     cell: Callable[[RankSnapshot], str]
@@ -27,7 +27,7 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("rank", lambda rank: str(rank.rank)),
+    Column("", lambda rank: str(rank.rank)),
     Column("state", lambda rank: rank.label, is_right=False),
     Column("progress", lambda rank: steps(rank), is_there=lambda rank: rank.progress is not None),
     Column("time", duration),
@@ -44,7 +44,8 @@ def text_table(snapshot: LaunchSnapshot) -> str:
     shown = [column for column in COLUMNS if any(map(column.is_there, snapshot.ranks))]
     rows = [tuple(column.cell(rank) for column in shown) for rank in snapshot.ranks]
     right = {number for number, column in enumerate(shown) if column.is_right}
-    return f"{title(snapshot)}\n{columns([tuple(column.head for column in shown), *rows], right)}"
+    heads = tuple(column.head or snapshot.kind for column in shown)
+    return f"{title(snapshot)}\n{columns([heads, *rows], right)}"
 
 
 def title(snapshot: LaunchSnapshot) -> str:

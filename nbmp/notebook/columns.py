@@ -14,7 +14,7 @@ LONGEST = 300
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its head and cells as HTML."""
+    """One column: its head and cells as HTML. The first has no head of its own, which is what they are called."""
 
     head: str
     cell: Callable[[RankSnapshot], str]
@@ -23,8 +23,8 @@ class Column:
     """The column is shown when this is true of any rank."""
     tip: Callable[[RankSnapshot], str] = lambda _: ""
 
-    def th(self) -> str:
-        return f"<th{_attribute('class', self.classes)}>{self.head}</th>"
+    def th(self, head: str = "") -> str:
+        return f"<th{_attribute('class', self.classes)}>{head or self.head}</th>"
 
     def td(self, rank: RankSnapshot) -> str:
         tip = _attribute("title", escape(self.tip(rank)))
@@ -61,7 +61,7 @@ def _is_alive(rank: RankSnapshot) -> bool:
 
 
 COLUMNS = (
-    Column("rank", lambda rank: str(rank.rank), "n", tip=lambda rank: f"pid {rank.pid}"),
+    Column("", lambda rank: str(rank.rank), "n", tip=lambda rank: f"pid {rank.pid}"),
     Column("state", lambda rank: chip(rank.group, rank.label)),
     Column(
         "progress",

@@ -158,6 +158,11 @@ def send_again(*_: Any) -> None:
     _updater.send_again()
 
 
+def look_now() -> None:
+    """Bring everything up to date soon: somebody has pressed a button."""
+    _updater.look_now()
+
+
 def settle(*_: Any) -> None:
     """Give what has ended its last form, now."""
     _updater.settle()
@@ -194,6 +199,9 @@ class _Updater:
             with suppress(Exception):
                 live.send_again()
 
+    def look_now(self) -> None:
+        self._wake.set()
+
     def settle(self) -> None:
         """Finish what can be finished; when nothing is left, the thread is gone on return."""
         for live in list(self._shown):
@@ -208,7 +216,8 @@ class _Updater:
     def _run(self) -> None:
         cost = 0.0
         while True:
-            self._wake.wait(min(max(1 / RATE, cost / SHARE), LONGEST))
+            if self._wake.wait(min(max(1 / RATE, cost / SHARE), LONGEST)):
+                self._wake.clear()
             begun = time.thread_time()
             for live in list(self._shown):
                 try:

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from nbmp.monitoring.snapshots import LaunchSnapshot, RankSnapshot
-from nbmp.notebook import clicks
+from nbmp.notebook import clicks, live
 from nbmp.notebook.actions import Actions
 from nbmp.notebook.render import Extras, is_many, live_head, live_rows, live_style
 from nbmp.notebook.selecting import selected
@@ -143,7 +143,13 @@ class Panel:
         *classes: str,
         ranks: Callable[[], Collection[int] | None] = lambda: None,
     ) -> Any:
-        made = clicks.button(buttons(self._widgets, *classes), label(), action, tooltip=tooltip)
+        def act() -> None:
+            try:
+                action()
+            finally:
+                live.look_now()
+
+        made = clicks.button(buttons(self._widgets, *classes), label(), act, tooltip=tooltip)
         self._buttons.append(_Changing(made, self._widgets, label, lambda: bool(self._actions.living(ranks()))))
         return made
 

@@ -37,7 +37,7 @@ def html_table(snapshot: LaunchSnapshot, extras: Extras = NOTHING) -> str:
     columns = chosen(snapshot)
     many = is_many(snapshot)
     ranks = sorted(snapshot.ranks, key=lambda rank: many and rank.error is None)  # of many, those that failed first
-    rows = table(_heads(columns), (_frozen_row(rank, columns, extras) for rank in ranks))
+    rows = table(_heads(columns, snapshot.kind), (_frozen_row(rank, snapshot.kind, columns, extras) for rank in ranks))
     if many:
         rows = f'{tiles.overview(snapshot, is_live=False)}<div class="tall">{rows}</div>'
     title, why, *parts = _head(snapshot, _counts(snapshot))
@@ -70,7 +70,7 @@ def live_rows(snapshot: LaunchSnapshot, key: str, extras: Extras = NOTHING) -> s
     many = is_many(snapshot)
     if many:
         parts.append(tiles.overview(snapshot, is_live=True))
-    heads = "" if many else _heads(columns).replace("</tr>", '<th class="act"></th></tr>')
+    heads = "" if many else _heads(columns, snapshot.kind).replace("</tr>", '<th class="act"></th></tr>')
     shown = tiles.worth_a_row(snapshot) if many and extras.shown is None else extras.shown
     rows = (
         _live_row(rank, place, columns, extras, number=many, is_shown=shown is None or rank.rank in shown)
@@ -88,17 +88,18 @@ def _counts(snapshot: LaunchSnapshot) -> str:
     return chips((group, f"{count} {group}") for group, count in snapshot.counts.items())
 
 
-def _heads(columns: Iterable[Column]) -> str:
-    return f"<tr>{''.join(column.th() for column in columns)}</tr>"
+def _heads(columns: Iterable[Column], kind: str) -> str:
+    first, *others = columns
+    return f"<tr>{first.th(kind)}{''.join(column.th() for column in others)}</tr>"
 
 
-def _frozen_row(rank: RankSnapshot, columns: list[Column], extras: Extras) -> str:
+def _frozen_row(rank: RankSnapshot, kind: str, columns: list[Column], extras: Extras) -> str:
     cells = "".join(column.td(rank) for column in columns)
     folded = _error(rank) + _tail(rank, extras)
     is_open = " open" if rank.error is not None else ""
     return (
         f'<tr>{cells}</tr>\n<tr class="fold"><td colspan="{len(columns)}"><details{is_open}>'
-        f"<summary>rank {rank.rank}: {_count(rank)}</summary>{folded}</details></td></tr>"
+        f"<summary>{kind} {rank.rank}: {_count(rank)}</summary>{folded}</details></td></tr>"
     )
 
 

@@ -70,7 +70,7 @@ def test_a_launch_as_the_value_of_a_cell_is_its_monitor(kernel: Kernel, launchin
 
 def test_monitor_of_a_pool_and_of_what_is_none(kernel: Kernel) -> None:
     cell = kernel.run("pool = nbmp.Pool(2)\npool.map(abs, range(2))\nnbmp.monitor(pool)")
-    assert "2 ranks" in shown(cell)[0]["text/plain"]
+    assert "2 workers" in shown(cell)[0]["text/plain"]
     kernel.run("pool.terminate()\npool.join()\npool._workers.finished.wait(20)")
     assert "a launch or a pool is needed, not int" in kernel.run("nbmp.monitor(3)", fails=True).error
 
