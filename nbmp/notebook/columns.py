@@ -24,11 +24,16 @@ class Column:
     tip: Callable[[RankSnapshot], str] = lambda _: ""
 
     def th(self, head: str = "") -> str:
-        return f"<th{_attribute('class', self.classes)}>{head or self.head}</th>"
+        return f"<th{self._look()}>{head or self.head}</th>"
 
     def td(self, rank: RankSnapshot) -> str:
         tip = _attribute("title", escape(self.tip(rank)))
-        return f"<td{_attribute('class', self.classes)}{tip}>{self.cell(rank)}</td>"
+        return f"<td{self._look()}{tip}>{self.cell(rank)}</td>"
+
+    def _look(self) -> str:
+        # an untrusted notebook keeps no classes, and has all cells at the right
+        side = "" if "r" in self.classes.split() else _attribute("style", "text-align:left")
+        return _attribute("class", self.classes) + side
 
 
 def chosen(snapshot: LaunchSnapshot) -> list[Column]:

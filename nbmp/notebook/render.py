@@ -98,7 +98,7 @@ def _frozen_row(rank: RankSnapshot, kind: str, columns: list[Column], extras: Ex
     folded = _error(rank) + _tail(rank, extras)
     is_open = " open" if rank.error is not None else ""
     return (
-        f'<tr>{cells}</tr>\n<tr class="fold"><td colspan="{len(columns)}"><details{is_open}>'
+        f'<tr>{cells}</tr>\n<tr class="fold"><td colspan="{len(columns)}" style="text-align:left"><details{is_open}>'
         f"<summary>{kind} {rank.rank}: {_count(rank)}</summary>{folded}</details></td></tr>"
     )
 
