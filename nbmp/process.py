@@ -86,7 +86,7 @@ class Process(RankProcess):
         choice, frontend = choose(self._method), current()
         task: Task = (lambda rank: _be(rank, self)) if choice.method == "fork" else _pickled(self)
         number = self._identity[-1]
-        setup = setups(1, self.daemon, {}, frontend)[0]._replace(
+        setup = setups(1, self.daemon, {}, frontend, inherits=choice.method == "fork")[0]._replace(
             name=self.name, variables={}, seeds=seeds.derive_for([number])[0], is_process=True
         )
 

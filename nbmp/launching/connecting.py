@@ -5,8 +5,8 @@ import os
 from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.launching.board import Row
-from nbmp.launching.kept import KeptOutput
-from nbmp.launching.output import RankStream
+from nbmp.launching.kept import KeptOutput, share_of
+from nbmp.launching.output import RankStream, longest_line
 from nbmp.launching.plan import RankEnds
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
@@ -14,11 +14,8 @@ from nbmp.launching.where.stackfile import StackFile
 from nbmp.memory.segment import Segment
 
 
-def connect(rank: int, table: Segment, kept_bytes: int) -> tuple[RankRecord, RankEnds]:
-    """Make a rank's channel, lifeline and output pipes; our ends are closed in other forked children.
-
-    So much of what it writes is kept.
-    """
+def connect(rank: int, table: Segment, world_size: int) -> tuple[RankRecord, RankEnds]:
+    """Make a rank's channel, lifeline and output pipes; our ends are closed in other forked children."""
     with making() as register:
         our_channel, channel = Channel.pair()
         register(our_channel)
@@ -29,10 +26,10 @@ def connect(rank: int, table: Segment, kept_bytes: int) -> tuple[RankRecord, Ran
             our_pipe, pipe = _pipe()
             register(our_pipe)
             platforms.grow_pipe(our_pipe.fileno())
-            streams.append(RankStream(rank, name, our_pipe))
+            streams.append(RankStream(rank, name, our_pipe, longest_line(world_size)))
             pipes.append(pipe)
         crash = StackFile()
-    row, output = Row(table, rank), KeptOutput(kept_bytes)
+    row, output = Row(table, rank), KeptOutput(share_of(world_size))
     record = RankRecord(rank, row, our_channel, our_lifeline, (streams[0], streams[1]), crash, output)
     return record, RankEnds(channel, lifeline, pipes[0], pipes[1])
 

@@ -10,8 +10,19 @@ from nbmp.launching.frontends import Chunk
 from nbmp.launching.private import Descriptor
 
 READ_BYTES = 1 << 16
+LINE_CHARACTERS = 24_000_000
+"""A longer line is broken: it lies in memory until its end comes."""
+LINES_CHARACTERS = 4_000_000
+"""For the lines of several ranks together."""
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+"""Stands where a line was broken."""
 SHOWN = 1000
 """Characters of a last line that are kept for a monitor."""
+
+
+def longest_line(world_size: int) -> int:
+    """Return the characters that the line of one of so many ranks may have."""
+    return LINE_CHARACTERS if world_size <= 1 else LINES_CHARACTERS // world_size
 
 
 class RankStream:
@@ -21,7 +32,7 @@ class RankStream:
     U+FFFD.
     """
 
-    def __init__(self, rank: int, name: str, pipe: Descriptor) -> None:
+    def __init__(self, rank: int, name: str, pipe: Descriptor, most: int = LINE_CHARACTERS) -> None:
         self.rank = rank
         self.label = ""
         self.name = name
@@ -32,7 +43,9 @@ class RankStream:
         self.at_end = False
         """Whether nobody can write to it any more."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._most = most
         self._partial: list[str] = []
+        self._partial_size = 0
         self._begun = ""
         self._style = ""
         os.set_blocking(pipe.fileno(), False)
@@ -68,12 +81,19 @@ class RankStream:
         whole = ""
         if end:
             whole, self._style = terminal.finished("".join((*self._partial, head)), self._style)
-            self._partial.clear()
+            self._partial, self._partial_size = [], 0
         if tail:
             self._partial.append(tail)  # joined once, at its end: it may be megabytes
+            self._partial_size += len(tail)
             if "\r" in tail or "\b" in tail:  # or it goes on for days, written over again and again
                 self._partial = [terminal.unsettled("".join(self._partial), self._style)]
+                self._partial_size = len(self._partial[0])
+            if self._partial_size > self._most:
+                return [*self._chunks(whole, end), *self._add(f"{ELLIPSIS}\n{ELLIPSIS}")]
         self._note(tail if end else self._begun + tail, whole)
+        return self._chunks(whole, end)
+
+    def _chunks(self, whole: str, end: str) -> list[Chunk]:
         return [Chunk(self.rank, self.name, whole + "\n", self.label)] if end else []
 
     def _note(self, begun: str, whole: str) -> None:

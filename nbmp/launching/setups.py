@@ -16,11 +16,17 @@ from nbmp.pickling.arriving import TravellingFd
 
 
 def setups(
-    nprocs: int, daemon: bool, variables: Mapping[str, str], frontend: Frontend, *, is_watched: bool = False
+    nprocs: int,
+    daemon: bool,
+    variables: Mapping[str, str],
+    frontend: Frontend,
+    *,
+    inherits: bool,
+    is_watched: bool = False,
 ) -> list[Setup]:
     process = current_process()
     environment = dict(os.environ)
-    own_loggers, filters = loggers.loggers(), loggers.warning_filters()
+    own_loggers, filters = ((), ()) if inherits else (loggers.loggers(), loggers.warning_filters())
     folder = _folder()
     sharing = strategy.choice()
     return [

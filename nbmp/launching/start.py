@@ -179,8 +179,9 @@ def start(
     sink = frontend.sink()
     parcel = None if choice.method == "fork" else dumps(Call(fn, arguments), name="")
     variables, in_libraries = thread_variables(nprocs, threads)
-    all_variables = {**variables, **(env or {})}
-    told = with_gpus(setups(nprocs, daemon, all_variables, frontend, is_watched=sink.shows_progress), gpus)
+    all_variables, inherits = {**variables, **(env or {})}, choice.method == "fork"
+    told = setups(nprocs, daemon, all_variables, frontend, inherits=inherits, is_watched=sink.shows_progress)
+    told = with_gpus(told, gpus)
     context: ProcessContext | None = None
 
     def follow(records: Sequence[RankRecord]) -> ProcessContext:

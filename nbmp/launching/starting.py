@@ -17,7 +17,6 @@ from nbmp.launching.channel import SETUP, TASK, plain
 from nbmp.launching.connecting import connect, disconnect
 from nbmp.launching.context import ProcessContext
 from nbmp.launching.default_method import StartMethod
-from nbmp.launching.kept import share_of
 from nbmp.launching.messages import Setup
 from nbmp.launching.plan import Plan
 from nbmp.launching.process import RankProcess, abandon
@@ -58,7 +57,7 @@ def begin(
         table = board(len(setups))
         records, plans = [], []
         for setup, process in zip(setups, processes or map(_process, setups), strict=True):
-            record, ends = connect(setup.rank, table, share_of(setup.world_size))
+            record, ends = connect(setup.rank, table, setup.world_size)
             undo.callback(disconnect, record)
             undo.callback(ends.close)
             record.process = process

@@ -14,7 +14,7 @@ from itertools import groupby
 
 from nbmp.launching.frontends import Chunk, Display, tagged
 from nbmp.notebook.channel import CellChannel
-from nbmp.notebook.displays import Displays
+from nbmp.notebook.displays import CAPTION, Displays
 from nbmp.notebook.overflow import Allowance, Overflow
 
 COLOURS = (36, 35, 33, 34, 32, 96, 95, 93, 94, 92)
@@ -59,11 +59,13 @@ class CellOutputs:
         """Show what a rank displays, after what was written before."""
         self._write_text(now)
         for shown in self._displays.take(rank, message, now, label):
-            if isinstance(shown, Chunk):
-                self.write([shown], now)
+            if not isinstance(shown, Chunk):
+                self._send(shown)
+            elif shown.text == CAPTION:  # whatever the allowance
+                self._waiting.append(shown)
                 self._write_text(now)
             else:
-                self._send(shown)
+                self.write([shown], now)
 
     def settle(self, now: float) -> float | None:
         """Show what is due; return after how many seconds to call again, None: not before something comes."""

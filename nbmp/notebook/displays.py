@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 from nbmp.launching.frontends import Chunk, Display
 
 CHANGES_A_SECOND = 10
+CAPTION = "\n"
+"""A line with nothing but its tag."""
 
 
 class _Waiting(NamedTuple):
@@ -56,7 +58,7 @@ class Displays:
         outputs = self._ranks.setdefault(rank, _OfRank())
         content = message.content
         if message.kind == "display_data":
-            return self._show(Chunk(rank, "stdout", "\n", label), outputs, content, now)
+            return self._show(Chunk(rank, "stdout", CAPTION, label), outputs, content, now)
         if message.kind == "update_display_data":
             own = _id(content)
             return list(self._change(outputs.places.get(own, own), content, now))

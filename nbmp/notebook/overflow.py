@@ -22,7 +22,7 @@ LINES = 8_000
 LINE = 200
 SURE_LINES = 4_000
 """... but so many lines are shown in any case, if they have less than `SURE_CHARACTERS` together."""
-SURE_CHARACTERS = 16 << 20
+SURE_CHARACTERS = 4 << 20
 
 LAST_LINES = 20
 LAST_LINES_OF_RANK = 3

@@ -103,7 +103,7 @@ class Recipe:
         on_end: Callable[[], None],
     ) -> WorkerContext:
         variables, in_libraries = thread_variables(self.processes, self._threads)
-        setup = setups(1, self._daemon, variables, self._frontend)[0]._replace(
+        setup = setups(1, self._daemon, variables, self._frontend, inherits=choice.method == "fork")[0]._replace(
             name=f"worker-{serial}", world_size=self.processes, variables=variables, seeds=seeds.derive_for([serial])[0]
         )
 

@@ -109,3 +109,17 @@ def test_reading_in_pieces_gives_the_same_lines() -> None:
         found += "".join(chunk.text for chunk in stream.finish())
         stream.pipe.close()
         assert [line.replace(f"{RED}{OFF}", "") for line in found.splitlines()] == expected, size
+
+
+def test_line_that_does_not_end_is_broken_before_it_takes_all_memory() -> None:
+    read, write = os.pipe()
+    stream = RankStream(0, "stdout", Descriptor(read), most=1000)
+    found = ""
+    for _ in range(30):
+        os.write(write, b"x" * 100)
+        found += "".join(chunk.text for chunk in stream.read_all())
+    os.close(write)
+    found += "".join(chunk.text for chunk in stream.finish())
+    stream.pipe.close()
+    assert found.replace("\N{HORIZONTAL ELLIPSIS}\n\N{HORIZONTAL ELLIPSIS}", "") == "x" * 3000 + "\n"
+    assert max(map(len, found.splitlines())) < 1200

@@ -139,3 +139,18 @@ def test_floods_of_pools_and_processes_are_held_back_and_found(kernel: Kernel) -
     head = overflow(cell.messages).split("\n")[0]
     assert " lines of Talker held back: nbmp.output(" in head
     assert kernel.run(f"{head.split(': ')[1]}.endswith('\\n19999\\n')").value == "True"
+
+
+def test_sixteen_ranks_that_write_without_ends_of_lines_leave_the_kernel_small(kernel: Kernel) -> None:
+    kernel.run(FLOOD.replace("{count}:' + 'x' * 60", "{count}:' + 'x' * 60, end=' '"))
+    cell = kernel.run(WATCH.replace("5.0", "3.0"))
+    assert int(cell.text().splitlines()[-1].split()[-1]) <= 50e6
+
+
+def test_display_after_a_flood_still_has_its_caption(kernel: Kernel) -> None:
+    cell = kernel.run(
+        "%%mpspawn -n 1 --no-monitor\nfrom IPython.display import HTML, display\n"
+        "for number in range(20_000): print(number)\ndisplay(HTML('<b>figure</b>'))"
+    )
+    kinds = [(m.kind, m.content.get("text", "")[-4:]) for m in cell.of("stream", "display_data")]
+    assert kinds[-2:] == [("stream", "[0m \n"[-4:]), ("display_data", "")]
