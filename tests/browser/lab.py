@@ -38,9 +38,10 @@ class Lab:
         self._browser = browser
 
     @contextmanager
-    def notebook(self, name: str, cells: list[str], theme: str, width: int = 1100) -> Iterator[Page]:
-        """Open a new notebook with these cells and its kernel; nothing is run yet."""
-        write_notebook(self.folder / name, cells)
+    def notebook(self, name: str, cells: list[str] | None, theme: str, width: int = 1100) -> Iterator[Page]:
+        """Open a new notebook with these cells and its kernel; nothing is run yet. None: one that is there."""
+        if cells is not None:
+            write_notebook(self.folder / name, cells)
         write_settings(self.folder / "settings", theme)
         page = self._browser.new_page(viewport={"width": width, "height": 760})
         page.goto(f"{self._address}/lab/tree/{name}?token={TOKEN}&reset")

@@ -179,3 +179,22 @@ def test_a_failed_rank_says_why_in_its_place(jupyter: Lab, theme: str) -> None:
         error = page.inner_text(".nbmp-ranks pre.err")
         assert error.startswith("ValueError: shapes (8,3) and (4,) do not match")
         assert "Cell In[2], line 12" in error
+
+
+def test_an_untrusted_notebook_keeps_a_plain_table_with_folds(jupyter: Lab) -> None:
+    with jupyter.notebook("trusted.ipynb", cells(fail=True), "JupyterLab Light") as page:
+        run_cells(page, 2)
+        wait_for_text(page, "2 stopped", ".nbmp-ranks.frozen")
+        page.wait_for_selector("text=ProcessRaisedException")
+        page.keyboard.press("Control+s")
+        page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
+    saved = (jupyter.folder / "trusted.ipynb").read_text()
+    (jupyter.folder / "strange.ipynb").write_text(saved.replace("shapes (8,3)", "shapes (9,3)"))  # from somebody else
+    with jupyter.notebook("strange.ipynb", None, "JupyterLab Light") as page:
+        table = page.locator(".jp-OutputArea table").first
+        table.wait_for()
+        assert not page.locator(".jp-OutputArea style").count()
+        assert table.locator("details[open]").count() == 1
+        assert table.locator("details").count() == 4
+        table.scroll_into_view_if_needed()
+        page.screenshot(path=PICTURES / "monitor-untrusted.png")

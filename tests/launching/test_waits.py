@@ -57,6 +57,32 @@ def test_waits_are_seen_with_their_place_and_time() -> None:
     assert context.waits() == ()
 
 
+def sleep_often_then_wait(rank: int, items: Any) -> None:
+    for _ in range(40):
+        time.sleep(0.1)
+    items.get()
+
+
+def test_a_wait_after_many_short_sleeps_is_seen_soon_and_lasts_while_others_ask_too() -> None:
+    items = nbmp.Queue()
+    context = functions.begin(sleep_often_then_wait, (items,), 1, "fork")
+    waits: list[Wait] = []
+
+    def look() -> bool:
+        time.sleep(0.2)
+        waits[:] = context.waits()
+        return bool(waits)
+
+    try:
+        assert until(look)
+        before = waits[0].seconds
+        context.stacks()
+        assert look()
+        assert waits[0].seconds > before
+    finally:
+        context.stop(0)
+
+
 def test_what_runs_is_listed_until_it_has_ended(tmp_path: Any) -> None:
     before = registry.running()
     context = functions.begin(functions.stay_then_wait, (str(tmp_path),), 2, "fork")
