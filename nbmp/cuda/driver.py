@@ -71,11 +71,14 @@ def current_device() -> int:
 
 
 def device_uuid(device: int) -> bytes:
-    """Return the 16 bytes that name this device, or this slice of one, in every process of this machine."""
+    """Return the 16 bytes that name this device, or this slice of one, in every process of this machine.
+
+    Needs no context, and so makes none: they take memory on each device.
+    """
+    device_count()  # initialises the driver
     number, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
-    with cupy.cuda.Device(device):
-        _call("cuDeviceGet", ctypes.byref(number), device)
-        _call("cuDeviceGetUuid_v2", ctypes.byref(uuid), number)
+    _call("cuDeviceGet", ctypes.byref(number), device)
+    _call("cuDeviceGetUuid_v2", ctypes.byref(uuid), number)
     return bytes(uuid)
 
 
