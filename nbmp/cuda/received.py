@@ -214,7 +214,7 @@ def _give_back() -> None:
             latest = [gone.pop()]
         else:
             latest = []
-        for device in {held.opened.device for item in gone if (held := _held.get(item))}:
+        for device in _devices(gone):
             _tried(driver.finish, device)
         with _lock:
             _end_leases(gone)
@@ -240,12 +240,18 @@ def _next(latest: list[Any]) -> tuple[list[Callable[[], None]], list[Any]]:
     return [item for item in new if not isinstance(item, ref)], [*latest, *(i for i in new if isinstance(i, ref))]
 
 
+def _devices(gone: list[Any]) -> set[int]:
+    """Return where these Uses were. A function: a variable of the loop above would keep the last lease."""
+    found = [_held.get(item) for item in gone]
+    return {held.opened.device for held in found if held is not None}
+
+
 def _end_leases(gone: list[Any]) -> None:
     """Close allocations that are not used any more, then end the leases of these Uses.
 
     They are dropped, not closed: a message whose reading was interrupted is read again, by the same leases.
     """
-    over = [held for item in gone if (held := _held.pop(item, None))]
+    over = [_held.pop(item, None) for item in gone]
     used = {held.opened.allocation.handle for held in _held.values()}
     for handle in [handle for handle in _opened if handle not in used]:
         opened = _opened.pop(handle)

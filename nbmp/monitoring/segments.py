@@ -22,7 +22,7 @@ IN_USE, CACHED = "in use", "cached"
 
 Value = TypeVar("Value")
 
-_MEMFD = re.compile(r"/memfd:nbmp-(\d+)-(\w+)")
+_MEMFD = re.compile(r"/memfd:nbmp-(\d+)-(?!gpu\b)(\w+)")  # not those of nbmp.cuda.loans, which have no memory
 _NAMED = re.compile(r"/dev/shm/nbmp-[^/]+/(\d+)-(\w+)-")
 
 

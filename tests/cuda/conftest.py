@@ -1,6 +1,8 @@
 """The same tests on the stand-in, everywhere, and on a GPU where there is one (`python3 -m pytest -m gpu`).
 
-Those on a GPU want a run of their own: they initialise CUDA in the process of the tests, which then cannot fork ranks.
+Those on a GPU want a run of their own (a process each 3 s or so: `-n 4` helps): they initialise CUDA in the process of
+the tests, which then cannot fork ranks. They compile two small kernels: where there is no CUDA toolkit, install CuPy as
+`cupy-cuda12x[ctk]`.
 Without CuPy, whose wheel needs no GPU, only what needs none is left.
 """
 
@@ -26,7 +28,10 @@ if TYPE_CHECKING:
 collect_ignore_glob = [] if find_spec("cupy") else ["test_[!w]*.py"]
 
 
-@pytest.fixture(params=["stand-in", pytest.param("gpu", marks=pytest.mark.gpu)])
+ON_GPU = [pytest.mark.gpu, pytest.mark.may_keep("descriptors")]  # the driver opens some of its own as it goes
+
+
+@pytest.fixture(params=["stand-in", pytest.param("gpu", marks=ON_GPU)])
 def gpu(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Have a GPU: the stand-in or a real one."""
     if request.param == "stand-in":

@@ -91,6 +91,7 @@ def test_event_that_was_not_made_for_other_processes_is_refused(machine: standin
 
 
 @pytest.mark.gpu
+@pytest.mark.may_keep("descriptors")
 def test_real_event_that_was_not_made_for_other_processes_is_refused() -> None:
     with pytest.raises(nbmp.CannotTravelError, match="interprocess=True"):
         nbmp.Queue().put(cupy.cuda.Event())
