@@ -6,6 +6,7 @@ updater               reads `stacks` and `where_all`, which are replaced, never 
 """
 
 import threading
+import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
@@ -19,12 +20,16 @@ from nbmp.notebook.stackview import stack_html, stacks_html
 GRACE = TERM_SECONDS
 """Seconds from Stop to SIGKILL, if nobody presses Kill before."""
 
+DOUBLE_CLICK = 0.7
+"""Seconds in which a second press means the first one."""
+
 
 class Actions:
     """The actions on one launch or pool."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
+        self._pressed = 0.0
         self.stacks: Mapping[int, str] = {}
         """Where ranks are, as HTML: those that were asked for one by one."""
         self.where_all = ""
@@ -49,9 +54,11 @@ class Actions:
         return bool(found) and all(record.stopping for record in found)
 
     def stop(self, ranks: Collection[int] | None = None) -> None:
-        """Ask ranks to end; at the second time, make them. Returns at once."""
+        """Ask ranks to end; at the second time, make them, unless it was a double click. Returns at once."""
+        before, self._pressed = self._pressed, time.monotonic()
         if self.is_stopping(ranks):
-            self.kill(ranks)
+            if self._pressed > before + DOUBLE_CLICK:
+                self.kill(ranks)
         else:
             args = (GRACE, ranks)
             threading.Thread(target=self._end, args=args, name="nbmp-stop", daemon=True).start()

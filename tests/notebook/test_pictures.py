@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,10 +14,12 @@ pytest.importorskip("IPython")
 from nbmp.launching.where.stacks import RankStack, ThreadStack
 from nbmp.monitoring import LaunchSnapshot, RankSnapshot
 from nbmp.notebook import ansi
+from nbmp.notebook.actions import DOUBLE_CLICK, GRACE, Actions
 from nbmp.notebook.render import Extras, html_table, live_rows, live_style
 from nbmp.notebook.selecting import selected
 from nbmp.notebook.stackview import error_html, ranges, stacks_html
 from nbmp.reports import ExceptionReport, Frame, RankFailure
+from tests.waiting import until
 
 FRAME = Frame("Cell In[7]", 9, "step", ((8, "a = 1"), (9, "b = a < 2")))
 FAILURE = RankFailure(3, 7, 0.0, "running its function", report=ExceptionReport("ValueError", "a <b>", (FRAME,)))
@@ -83,6 +88,34 @@ def test_ranks_are_chosen_by_numbers_or_a_word(text: str, found: set[int] | None
     ranks = [rank(n, "running", f"loss {n}.0") for n in range(12)]
     ranks[5] = rank(5, "raised", failure="ValueError: x")
     assert selected(text, launch(*ranks)) == (None if found is None else frozenset(found))
+
+
+class Deaf:
+    """A pool whose worker does not end."""
+
+    kind = "pool"
+
+    def __init__(self) -> None:
+        self.worker: Any = SimpleNamespace(shown_as=0, rank=0, ended=False, failure=None, stopping=False)
+        self.ranks = [self.worker]
+        self.asked: list[float] = []
+
+    def halt(self, grace: float, ranks: object = None) -> str:
+        self.asked.append(grace)
+        self.worker.stopping = True
+        return ""
+
+
+def test_a_double_click_stops_and_a_later_one_kills() -> None:
+    pool: Any = Deaf()
+    actions = Actions(pool)
+    actions.stop()
+    assert until(lambda: pool.worker.stopping)
+    actions.stop()
+    assert pool.asked == [GRACE]
+    time.sleep(DOUBLE_CLICK)
+    actions.stop()
+    assert pool.asked == [GRACE, 0.0]
 
 
 def test_numbers_in_a_row_are_told_as_a_range() -> None:
