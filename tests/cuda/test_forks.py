@@ -17,6 +17,8 @@ from tests.cuda.asking import Rank
 from tests.cuda.machine import array, event, values
 from tests.waiting import until
 
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")  # 3.12 and later
+
 
 def in_child(work: Callable[[], None]) -> int:
     """Do it in a fork, and return its exit status."""
