@@ -74,10 +74,10 @@ if TYPE_CHECKING:
     from nbmp.launching.default_method import get_start_method as get_start_method
     from nbmp.launching.default_method import set_start_method as set_start_method
     from nbmp.launching.last import last_launch as last_launch
-    from nbmp.launching.outputs import output as output
     from nbmp.launching.start import launch as launch
     from nbmp.launching.start import spawn as spawn
     from nbmp.launching.start import start_processes as start_processes
+    from nbmp.launching.written.outputs import output as output
     from nbmp.memory.arrays import empty as empty
     from nbmp.memory.arrays import full as full
     from nbmp.memory.arrays import is_shared as is_shared
@@ -92,12 +92,12 @@ if TYPE_CHECKING:
     from nbmp.memory.strategy import get_all_sharing_strategies as get_all_sharing_strategies
     from nbmp.memory.strategy import get_sharing_strategy as get_sharing_strategy
     from nbmp.memory.strategy import set_sharing_strategy as set_sharing_strategy
-    from nbmp.monitoring.memory import memory_usage as memory_usage
+    from nbmp.monitoring.memory.usage import memory_usage as memory_usage
     from nbmp.monitoring.showing import monitor as monitor
     from nbmp.monitoring.status import status as status
     from nbmp.notebook.extension import load_ipython_extension as load_ipython_extension
     from nbmp.notebook.extension import unload_ipython_extension as unload_ipython_extension
-    from nbmp.notebook.memory_monitor import memory_monitor as memory_monitor
+    from nbmp.notebook.memory.monitor import memory_monitor as memory_monitor
     from nbmp.pipe import Connection as Connection
     from nbmp.pipe import Pipe as Pipe
     from nbmp.platforms import cpu_count as cpu_count
@@ -174,12 +174,12 @@ _HOMES = {
     "launch": "nbmp.launching.start",
     "load_ipython_extension": "nbmp.notebook.extension",
     "log_to_stderr": "multiprocessing",
-    "memory_monitor": "nbmp.notebook.memory_monitor",
-    "memory_usage": "nbmp.monitoring.memory",
+    "memory_monitor": "nbmp.notebook.memory.monitor",
+    "memory_usage": "nbmp.monitoring.memory.usage",
     "monitor": "nbmp.monitoring.showing",
     "ones": "nbmp.memory.arrays",
     "ones_like": "nbmp.memory.likes",
-    "output": "nbmp.launching.outputs",
+    "output": "nbmp.launching.written.outputs",
     "parent_process": "multiprocessing",
     "progress": "nbmp.bars",
     "reducer": "multiprocessing",

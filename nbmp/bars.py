@@ -7,9 +7,9 @@ in the launching process    tqdm's bar if tqdm is installed, else none
 from collections.abc import Iterable, Iterator
 from typing import Any, Generic, Self, TypeVar, overload
 
-from nbmp.launching.barslots import COUNTED
+from nbmp.launching.bars.opened import OpenBar
+from nbmp.launching.bars.slots import COUNTED
 from nbmp.launching.board import own_row
-from nbmp.launching.openbars import OpenBar
 
 T = TypeVar("T")
 

@@ -2,4 +2,6 @@
 
 methods    how a process comes to life: fork, forkserver, spawn
 where      where ranks are and what they wait for
+written    what ranks write to their standard streams
+bars       progress bars of ranks
 """

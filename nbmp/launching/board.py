@@ -13,7 +13,7 @@ import os
 import struct
 import time
 
-from nbmp.launching.barslots import SLOT_BYTES, BarSlot
+from nbmp.launching.bars.slots import SLOT_BYTES, BarSlot
 from nbmp.memory.segment import Segment
 
 STARTING, RUNNING, ENDING, LOST = range(4)

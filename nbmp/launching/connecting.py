@@ -5,12 +5,12 @@ import os
 from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.launching.board import Row
-from nbmp.launching.kept import KeptOutput, share_of
-from nbmp.launching.output import RankStream, longest_line
 from nbmp.launching.plan import RankEnds
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
 from nbmp.launching.where.stackfile import StackFile
+from nbmp.launching.written.kept import KeptOutput, share_of
+from nbmp.launching.written.lines import RankStream, longest_line
 from nbmp.memory.segment import Segment
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nbmp.launching.bars.progress import Progress
 from nbmp.launching.frontends import Chunk
-from nbmp.launching.progress import Progress
 from nbmp.launching.record import RankRecord
 
 EVERY = 10.0

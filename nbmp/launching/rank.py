@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
 from nbmp.channels import Channel
-from nbmp.launching import board, default_method, frontends, loggers, onuse, seeds, stdio, tqdms, tracker
+from nbmp.launching import board, default_method, frontends, onuse, seeds, tracker
+from nbmp.launching.bars import tqdms
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
 from nbmp.launching.process import RankProcess
 from nbmp.launching.where.answering import answer
+from nbmp.launching.written import loggers, stdio
 from nbmp.memory import strategy
 from nbmp.memory.descriptors import own
 from nbmp.memory.segment import Segment

@@ -6,13 +6,13 @@ from typing import Any
 
 from nbmp.channels import Channel
 from nbmp.launching import board
-from nbmp.launching.kept import KeptOutput
+from nbmp.launching.bars.progress import Progress, progress_of
 from nbmp.launching.messages import Raised
-from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor
 from nbmp.launching.process import RankProcess
-from nbmp.launching.progress import Progress, progress_of
 from nbmp.launching.where.stackfile import StackFile
+from nbmp.launching.written.kept import KeptOutput
+from nbmp.launching.written.lines import RankStream
 from nbmp.reports import RankFailure
 
 

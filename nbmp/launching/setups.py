@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from multiprocessing.process import current_process
 
 from nbmp import platforms
-from nbmp.launching import loggers, seeds
+from nbmp.launching import seeds
 from nbmp.launching.default_method import chosen
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.messages import Setup
 from nbmp.launching.threads import THREAD_VARIABLES
+from nbmp.launching.written import loggers
 from nbmp.memory import strategy
 from nbmp.pickling.arriving import TravellingFd
 

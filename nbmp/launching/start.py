@@ -11,7 +11,6 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from nbmp.errors import LaunchTimeoutError
-from nbmp.launching import outputs
 from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
@@ -23,6 +22,7 @@ from nbmp.launching.messages import Call
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
 from nbmp.launching.starting import begin
+from nbmp.launching.written import outputs
 from nbmp.pickling.leaving import dumps
 
 _log = logging.getLogger("nbmp")

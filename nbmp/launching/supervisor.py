@@ -25,9 +25,9 @@ from nbmp.launching.frontends import Chunk, Frontend, Sink
 from nbmp.launching.judging import judge
 from nbmp.launching.messages import Raised, RawException
 from nbmp.launching.milestones import Milestones
-from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
+from nbmp.launching.written.lines import RankStream
 
 SHOW_SECONDS = 0.05
 """Output is shown at once after a pause, and at most this often in a flood."""

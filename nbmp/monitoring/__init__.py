@@ -1,10 +1,9 @@
 """What the ranks of a launch are doing and what shared memory there is, as plain data. No user interface: anyone can
 print or draw a snapshot.
 
-    snapshots       ranks of a launch                     status       of all launches and pools
-    memory          segments and limits, `memory_usage`, from what `segments` sees in each process
-    memory_view     the same by the names of variables (`named_arrays`) and of ranks (`holders`), sorted into
-                    `memory_rows`, with `remarks`; in words in `memory_text`
+    snapshots  ranks of a launch, as `sampling` takes them, with `gauges` and `gpus`
+    table      a snapshot as text                       showing  the table of ranks once more: `nbmp.monitor`
+    status     what runs, of all launches and pools     memory   shared memory
 """
 
 from nbmp.monitoring.sampling import Sampler

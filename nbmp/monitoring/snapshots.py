@@ -5,10 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nbmp.launching.progress import clock as clock
+from nbmp.launching.bars.progress import clock as clock
 
 if TYPE_CHECKING:
-    from nbmp.launching.progress import Progress
+    from nbmp.launching.bars.progress import Progress
     from nbmp.launching.where.watching import Wait
     from nbmp.reports import RankFailure
 

@@ -2,10 +2,15 @@
 
 from typing import Any
 
-from nbmp.notebook import completion, formatting, leaving, live, memory_cells, monitor, unattended
-from nbmp.notebook.control import ControlMagics
-from nbmp.notebook.magics import MpspawnMagics
-from nbmp.notebook.memory_magic import MemoryMagics
+from nbmp.notebook import leaving
+from nbmp.notebook.live import pictures as live
+from nbmp.notebook.live import unattended
+from nbmp.notebook.magics import completion
+from nbmp.notebook.magics.control import ControlMagics
+from nbmp.notebook.magics.mpshm import MemoryMagics
+from nbmp.notebook.magics.mpspawn import MpspawnMagics
+from nbmp.notebook.memory import cells as memory_cells
+from nbmp.notebook.ranks import formatting, monitor
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -10,13 +10,17 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbmp.launching import last
 from nbmp.launching.frontends import Sink
-from nbmp.notebook import cells, live, monitor, output, polling
+from nbmp.notebook.cells import names as cells
+from nbmp.notebook.live import pictures as live
+from nbmp.notebook.live import polling
+from nbmp.notebook.output import sink as output
+from nbmp.notebook.ranks import monitor
 
 if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
     from nbmp.launching.registry import Group
 
-INRANK = "nbmp.notebook.inrank"
+INRANK = "nbmp.notebook.cells.inrank"
 
 
 class NotebookFrontend:

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, NoReturn
 
 STAND_INS = {
-    "IPython.core.interactiveshell.InteractiveShell": "nbmp.notebook.inrank:shell",
+    "IPython.core.interactiveshell.InteractiveShell": "nbmp.notebook.cells.inrank:shell",
     "IPython.core.autocall.ExitAutocall": "nbmp.pickling.strangers:leaver",
     "IPython.core.interactiveshell._modified_open": "nbmp.pickling.strangers:plain_open",
 }

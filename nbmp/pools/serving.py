@@ -9,8 +9,8 @@ from typing import Any
 
 from nbmp.channels import Channel, Message
 from nbmp.errors import SharedMemoryError
-from nbmp.launching import stdio
 from nbmp.launching.channel import plain
+from nbmp.launching.written import stdio
 from nbmp.pickling.parcel import Parcel
 from nbmp.pickling.quick import snapshot
 from nbmp.pools import messages

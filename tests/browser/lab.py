@@ -17,6 +17,8 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "artefacts"
+"""Where tests leave what a person should look at."""
 TOKEN = "nbmp"
 BROWSER = [
     "--no-sandbox",

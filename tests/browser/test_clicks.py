@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("playwright")
 
-from tests.browser.lab import Lab, lab, run_cells
+from tests.browser.lab import PICTURES, Lab, run_cells
 
 pytestmark = [
     pytest.mark.browser,
@@ -17,8 +14,6 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
 ]
-
-PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
 
 CELLS = [
     "import threading, ipywidgets\n"
@@ -30,12 +25,6 @@ CELLS = [
     "field.observe(lambda change: change['new'] == 'rank 7' and typed.set(), 'value')",
     "display(button, field)\nprint('blocked')\nprint('clicked', clicked.wait(60))\nprint('typed', typed.wait(60))",
 ]
-
-
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Lab]:
-    with lab(tmp_path_factory.mktemp("lab"), chromium) as started:
-        yield started
 
 
 def test_a_click_and_what_is_typed_arrive_while_the_cell_blocks(jupyter: Lab) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,7 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Page
 
-from tests.browser.lab import Lab, lab, run_cells
+from tests.browser.lab import PICTURES, Lab, run_cells
 
 pytestmark = [
     pytest.mark.browser,
@@ -22,7 +20,6 @@ pytestmark = [
     pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
 ]
 
-PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
 USABLE, FROZEN = 3.0, 15.0
 """Seconds that a click may take as a rule, and at most: far more than it does, since the ranks and other tests take all
 cores of the machine meanwhile, and far less than what a page took that was stuck (120 s)."""
@@ -39,13 +36,6 @@ CELLS = [
     "for step in range(COUNT):\n    print('fast', step)\n"
     "for step in range(30):\n    print('slow', step)\n    time.sleep(0.2)",
 ]
-
-
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Lab]:
-    PICTURES.mkdir(exist_ok=True)
-    with lab(tmp_path_factory.mktemp("lab"), chromium) as started:
-        yield started
 
 
 def is_done(page: Page, cell: int) -> bool:

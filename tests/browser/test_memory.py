@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,7 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Page
 
-from tests.browser.lab import Lab, lab, run_cells
+from tests.browser.lab import PICTURES, Lab, run_cells
 
 pytestmark = [
     pytest.mark.browser,
@@ -20,8 +18,6 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
 ]
-
-PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
 
 CELLS = [
     "%load_ext nbmp\nimport nbmp\nimport numpy as np\nimport time\n\n"
@@ -35,13 +31,6 @@ CELLS = [
     "queue.put(np.ones((500, 4000)))\nqueue.get()\nmore = nbmp.full((500, 4000), 1.5)\ntime.sleep(3)",
     "ctx.stop(0)\nnbmp.memory_monitor()",
 ]
-
-
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Lab]:
-    PICTURES.mkdir(exist_ok=True)
-    with lab(tmp_path_factory.mktemp("lab"), chromium) as started:
-        yield started
 
 
 def wait_for_text(page: Page, text: str) -> None:

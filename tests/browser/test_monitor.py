@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +10,7 @@ pytest.importorskip("playwright")
 
 from playwright.sync_api import Page
 
-from tests.browser.lab import Lab, lab, run_cells
+from tests.browser.lab import PICTURES, Lab, run_cells
 
 pytestmark = [
     pytest.mark.browser,
@@ -20,8 +18,6 @@ pytestmark = [
     pytest.mark.timeout(240),
     pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
 ]
-
-PICTURES = Path(__file__).resolve().parents[2] / "artefacts"
 
 FIRST = "%load_ext nbmp\nimport queue, time\nimport nbmp\nweights = nbmp.zeros((8, 1024, 1024))\nFAIL = False"
 TRAIN = """\
@@ -38,13 +34,6 @@ for step in nbmp.progress(range(600), desc="train"):
     if step == 30 and rank == 3 and FAIL:
         raise ValueError("shapes (8,3) and (4,) do not match")
 step"""
-
-
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Lab]:
-    PICTURES.mkdir(exist_ok=True)
-    with lab(tmp_path_factory.mktemp("lab"), chromium) as started:
-        yield started
 
 
 def cells(ranks: int = 4, pause: float = 0.1, *, fail: bool = False) -> list[str]:

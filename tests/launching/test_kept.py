@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from nbmp.launching.kept import KeptOutput
+from nbmp.launching.written.kept import KeptOutput
 from tests.launching import functions
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import nbmp
 from nbmp.launching import milestones
-from nbmp.launching.barslots import COUNTED, TEXT_BYTES, WORDED, Bar
+from nbmp.launching.bars.progress import Progress, progress_of
+from nbmp.launching.bars.slots import COUNTED, TEXT_BYTES, WORDED, Bar
 from nbmp.launching.board import Row, board
-from nbmp.launching.progress import Progress, progress_of
 from tests.launching import functions
 from tests.waiting import until
 

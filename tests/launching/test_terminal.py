@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from nbmp.launching import terminal
-from nbmp.launching.output import RankStream
 from nbmp.launching.private import Descriptor
+from nbmp.launching.written import terminal
+from nbmp.launching.written.lines import RankStream
 from tests.launching import functions
 from tests.waiting import until
 

@@ -15,13 +15,13 @@ import pytest
 
 import nbmp
 from nbmp.memory.leftovers import Leftover
-from nbmp.monitoring import memory_text
-from nbmp.monitoring.holders import Holders, numbers
-from nbmp.monitoring.memory import MemoryUsage, Room
-from nbmp.monitoring.memory_rows import MemoryRow
-from nbmp.monitoring.memory_view import MemoryView, memory_view
-from nbmp.monitoring.named_arrays import INSIDE, named_arrays
-from nbmp.monitoring.remarks import remarks
+from nbmp.monitoring.memory import text as memory_text
+from nbmp.monitoring.memory.holders import Holders, numbers
+from nbmp.monitoring.memory.named_arrays import INSIDE, named_arrays
+from nbmp.monitoring.memory.remarks import remarks
+from nbmp.monitoring.memory.rows import MemoryRow
+from nbmp.monitoring.memory.usage import MemoryUsage, Room
+from nbmp.monitoring.memory.view import MemoryView, memory_view
 from tests.launching import functions
 from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import tell, until

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import nbmp
-from nbmp.monitoring import memory
-from nbmp.monitoring.segments import SegmentUsage
+from nbmp.monitoring.memory import usage as memory
+from nbmp.monitoring.memory.segments import SegmentUsage
 from nbmp.platforms import cgroups
 from tests import scripts
 from tests.launching import functions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nbmp.launching.progress import Progress
+from nbmp.launching.bars.progress import Progress
 from nbmp.launching.where.watching import Wait
 from nbmp.monitoring import LaunchSnapshot, RankSnapshot, text_table
 from nbmp.monitoring.snapshots import GROUPS

@@ -8,7 +8,7 @@ from tests.notebook.kernels import Kernel
 
 DEFINED = """\
 import ipywidgets, nbmp, os, threading, time
-from nbmp.notebook import clicks
+from nbmp.notebook.live import clicks
 def wait_for(name):
     while not os.path.exists(name):
         time.sleep(0.01)

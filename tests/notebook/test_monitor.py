@@ -145,14 +145,15 @@ def test_without_ipywidgets_the_table_is_html(fresh_kernel: Kernel) -> None:
 
 def test_a_table_that_fails_does_not_touch_the_launch(fresh_kernel: Kernel) -> None:
     fresh_kernel.run(
-        "%load_ext nbmp\nimport nbmp.notebook.monitor as m\ndef broken(*_):\n    raise OSError\nm.html_table = broken"
+        "%load_ext nbmp\nimport nbmp.notebook.ranks.monitor as m\n"
+        "def broken(*_):\n    raise OSError\nm.html_table = broken"
     )
     assert fresh_kernel.run("%%mpspawn -n 2\nprint('x')\nrank").value == "[0, 1]"
 
 
 def test_a_table_that_fails_later_does_not_either(fresh_kernel: Kernel) -> None:
     fresh_kernel.run(
-        "%load_ext nbmp\nimport nbmp.notebook.monitor as m\nm.Sampler.snapshot_ = m.Sampler.snapshot\n"
+        "%load_ext nbmp\nimport nbmp.notebook.ranks.monitor as m\nm.Sampler.snapshot_ = m.Sampler.snapshot\n"
         "calls = []\ndef broken(self):\n    calls.append(1)\n    if len(calls) > 1:\n        raise OSError\n"
         "    return self.snapshot_()\nm.Sampler.snapshot = broken"
     )
@@ -165,7 +166,7 @@ def test_a_table_that_fails_later_does_not_either(fresh_kernel: Kernel) -> None:
 
 def test_showing_it_costs_a_launch_little(kernel: Kernel) -> None:
     kernel.run(
-        "import nbmp.notebook.monitor as m, statistics\nm_watch = m.watch\ncosts = []\n"
+        "import nbmp.notebook.ranks.monitor as m, statistics\nm_watch = m.watch\ncosts = []\n"
         "def timed(*given):\n    begun = time.thread_time()\n    m_watch(*given)\n"
         "    costs.append(time.thread_time() - begun)\n"
         "import time\nm.watch = timed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nbmp.launching.frontends import Chunk, tagged
-from nbmp.notebook.overflow import LINE, LINES, SURE_LINES, Allowance, Overflow
+from nbmp.notebook.output.overflow import LINE, LINES, SURE_LINES, Allowance, Overflow
 
 
 def lines(rank: int, first: int, count: int, width: int = 1) -> Chunk:

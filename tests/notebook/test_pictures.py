@@ -13,11 +13,11 @@ pytest.importorskip("IPython")
 
 from nbmp.launching.where.stacks import RankStack, ThreadStack
 from nbmp.monitoring import LaunchSnapshot, RankSnapshot
-from nbmp.notebook import ansi
-from nbmp.notebook.actions import DOUBLE_CLICK, GRACE, Actions
-from nbmp.notebook.render import Extras, html_table, live_rows, live_style
-from nbmp.notebook.selecting import selected
-from nbmp.notebook.stackview import error_html, ranges, stacks_html
+from nbmp.notebook.live import ansi
+from nbmp.notebook.ranks.actions import DOUBLE_CLICK, GRACE, Actions
+from nbmp.notebook.ranks.render import Extras, html_table, live_rows, live_style
+from nbmp.notebook.ranks.selecting import selected
+from nbmp.notebook.ranks.stackview import error_html, ranges, stacks_html
 from nbmp.reports import ExceptionReport, Frame, RankFailure
 from tests.waiting import until
 
