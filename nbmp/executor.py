@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from nbmp.errors import BrokenPoolError
+from nbmp.launching.interrupts import held_back
 from nbmp.launching.private import in_forked_child
 from nbmp.pools.making import check, make_workers
 from nbmp.pools.reloads import Reloads
@@ -168,9 +169,10 @@ class ProcessPoolExecutor(Executor):
         if self._shut_down:
             raise RuntimeError("cannot schedule new futures after shutdown")
         if self._workers is None:
-            self._workers = self._make()
-            weakref.finalize(self, _close, self._workers).atexit = False
-            _in_use.add(self._workers)
+            with held_back():  # an interrupt that comes meanwhile finds workers that somebody ends
+                self._workers = self._make()
+                weakref.finalize(self, _close, self._workers).atexit = False
+                _in_use.add(self._workers)
         elif self._reloads.happened():
             self._workers.renew()
         if self._workers.broken is not None:

@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from nbmp.launching.interrupts import held_back
 from nbmp.launching.where.asking import SECONDS
 from nbmp.launching.where.stacks import Stacks
 from nbmp.pools.feeding import feed_map, feed_results
@@ -66,10 +67,11 @@ class Pool:
     ) -> None:
         check(initializer, processes, maxtasksperchild, ("processes", "maxtasksperchild"))
         self._reloads = Reloads()
-        self._workers = make_workers(
-            processes, initializer, initargs, maxtasksperchild, start_method, context, threads, daemon=True
-        )
-        self._finalizer = weakref.finalize(self, let_go, self._workers)
+        with held_back():  # an interrupt that comes meanwhile finds workers that somebody ends
+            self._workers = make_workers(
+                processes, initializer, initargs, maxtasksperchild, start_method, context, threads, daemon=True
+            )
+            self._finalizer = weakref.finalize(self, let_go, self._workers)
 
     def apply(self, func: Callable[..., Any], args: Iterable[Any] = (), kwds: dict[str, Any] | None = None) -> Any:
         """Return `func(*args, **kwds)`, called in a worker. Errors as for `AsyncResult.get`."""

@@ -177,3 +177,16 @@ def test_a_second_interrupt_kills_and_the_users_lines_are_told(kernel: Kernel) -
     number = cell.of("execute_input")[0].content["execution_count"]
     assert places == [f"  in Cell In[{number}], line 2, in train", f"  in Cell In[{number}], line 3"]
     assert kernel.run("1 + 1").value == "2"
+
+
+def test_variables_that_raise_when_they_are_looked_at_are_left_alone(fresh_kernel: Kernel) -> None:
+    fresh_kernel.run(
+        "%load_ext nbmp\nimport time\n"
+        "class Proxy:\n    def __getattr__(self, name):\n        raise RuntimeError(name)\n"
+        "    __class__ = property(lambda self: 1 / 0)\nproxy = Proxy()"
+    )
+    fresh_kernel.run("%%mpspawn -n 2 --bg --name run\ntime.sleep(60)")
+    assert "run (fork)" in fresh_kernel.run("%mpstatus").text()
+    assert "rank 0" in fresh_kernel.run("%mpstack run").text()
+    assert not fresh_kernel.run("%mpshm --once").error
+    assert "run: ranks 0 and 1" in fresh_kernel.run("%mpstop").text()

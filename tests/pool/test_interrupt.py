@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
+import nbmp
+from nbmp import executor as nbmp_executor
+from nbmp import pool as nbmp_pool
+from nbmp.pools.making import make_workers
 from tests import scripts
 from tests.waiting import none_runs, until
 
@@ -113,3 +120,30 @@ MANY = """
 
 def test_pool_goes_on_after_many_interrupts_at_any_moment(method: str, tmp_path: Path) -> None:
     assert scripts.output(tmp_path, MANY, method) == "True 1\n"
+
+
+def use_a_pool() -> None:
+    with nbmp.Pool(2) as pool:
+        pool.apply(abs, (-1,))
+
+
+def use_an_executor() -> None:
+    with nbmp.ProcessPoolExecutor(2) as executor:
+        executor.submit(abs, -1)
+
+
+@pytest.mark.parametrize(("module", "use"), [(nbmp_pool, use_a_pool), (nbmp_executor, use_an_executor)])
+def test_interrupt_while_workers_are_started_leaves_none(
+    module: ModuleType, use: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def pressed(*given: Any, **named: Any) -> Any:
+        made.append(make_workers(*given, **named))
+        os.kill(os.getpid(), signal.SIGINT)
+        return made[0]
+
+    monkeypatch.setattr(module, "make_workers", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        use()
+    assert until(made[0].finished.is_set)

@@ -1,5 +1,6 @@
 """What launches and pools are called in a notebook: by the variables that hold them."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
@@ -60,12 +61,23 @@ def chosen(shell: Any, words: Sequence[str], parser: Parser) -> list[Chosen]:
 
 def _held(shell: Any) -> dict[str, Group]:
     """Return the launches and pools that variables of the notebook hold, by name; not what IPython keeps of outputs."""
+    ours = tuple(getattr(sys.modules[module], kind) for module, kind in _HOLDERS.items() if module in sys.modules)
     found: dict[str, Group] = {}
     for name, value in list(shell.user_ns.items()):
-        for group in (value, getattr(value, "_workers", None), getattr(value, "_launch", None)):  # of Pool, of Process
-            if not name.startswith("_") and getattr(type(group), "kind", None) in registry.KINDS:
+        if not name.startswith("_") and issubclass(type(value), ours):  # no code of the user's is run by that
+            group = getattr(value, "_workers", None) or getattr(value, "_launch", None) or value  # of Pool, of Process
+            if getattr(type(group), "kind", None) in registry.KINDS:
                 found[name] = cast(Group, group)
     return found
+
+
+_HOLDERS = {
+    "nbmp.launching.context": "ProcessContext",
+    "nbmp.pool": "Pool",
+    "nbmp.executor": "ProcessPoolExecutor",
+    "nbmp.process": "Process",
+}
+"""What is a launch, or holds one, or a pool's workers; modules that are not loaded have made none."""
 
 
 def _called(group: Group, own: dict[int, str]) -> str:
