@@ -21,8 +21,8 @@ def raised(error: BaseException, stage: str) -> Raised:
     when = time.monotonic()
     error.__traceback__ = _user_part(error.__traceback__)
     error = _explained(error)
-    text = "".join(traceback.format_exception(error))
-    return Raised(stage, when, _raw(error, _CHAIN), text, _pickled(error))
+    told = _raw(error, _CHAIN)
+    return Raised(stage, when, told, _formatted(error, told), _pickled(error))
 
 
 _CUDA_ERRORS = ("CUDARuntimeError", "CUDADriverError", "CudaAPIError", "CudaSupportError", "CudaDriverError")
@@ -56,7 +56,7 @@ def _raw(error: BaseException, chain: int) -> RawException:
         RawFrame(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
         for frame in traceback.extract_tb(error.__traceback__)
     )
-    earlier = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    earlier = error.__context__ if error.__cause__ is None and not error.__suppress_context__ else error.__cause__
     kind = type(error)
     name = (
         kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
@@ -65,20 +65,42 @@ def _raw(error: BaseException, chain: int) -> RawException:
         type_name=name,
         message=_text(error),
         frames=frames,
-        notes=tuple(str(note) for note in getattr(error, "__notes__", ())),
+        notes=_notes(error),
         earlier=None if earlier is None or chain == 0 else _raw(earlier, chain - 1),
         is_cause=error.__cause__ is not None,
     )
 
 
-def _text(error: BaseException) -> str:
+def _formatted(error: BaseException, told: RawException) -> str:
     try:
-        return str(error)
-    except Exception:
-        return "<its message cannot be shown>"
+        return "".join(traceback.format_exception(error))
+    except BaseException:  # it asks an exception for its truth, thus its length
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        return f"Traceback (most recent call last):\n{frames}{told.type_name}: {told.message}\n"
+
+
+def _notes(error: BaseException) -> tuple[str, ...]:
+    try:
+        notes = getattr(error, "__notes__", None)
+    except BaseException:
+        return ("<its notes cannot be shown>",)
+    if notes is None:
+        return ()
+    return tuple(_text(note, "note") for note in (notes if isinstance(notes, (list, tuple)) else [notes]))
+
+
+def _text(shown: object, what: str = "its message") -> str:
+    """Return the object as text. The text of an exception is the user's code: it may raise whatever it likes."""
+    try:
+        return str(shown)
+    except BaseException:
+        return f"<{what} cannot be shown>"
 
 
 def _pickled(error: BaseException) -> bytes | None:
     from nbmp.pickling.leaving import dumps_alone
 
-    return dumps_alone(error, to_main=True)
+    try:
+        return dumps_alone(error, to_main=True)
+    except BaseException:  # of a `__reduce__`
+        return None

@@ -134,6 +134,51 @@ def test_exception_whose_text_fails_is_told(method: str) -> None:
     assert "SilentError" in error.failures[0].summary
 
 
+class LeavingError(Exception):
+    """Its text, its length and its pickling end the process, or would."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+    def __len__(self) -> int:
+        raise SystemExit(4)
+
+    def __reduce__(self) -> Any:
+        raise SystemExit(5)
+
+
+class MuteNote:
+    def __str__(self) -> str:
+        raise RuntimeError("no note")
+
+
+def raise_with_notes(rank: int, notes: Any) -> None:
+    error = ValueError("the message")
+    error.__notes__ = notes
+    raise error
+
+
+def raise_from_one_that_leaves(rank: int) -> None:
+    raise ValueError("the message") from LeavingError()
+
+
+@pytest.mark.parametrize("notes", [None, 3, [MuteNote(), "look here"]])
+def test_exception_with_bad_notes_is_told(method: str, notes: Any) -> None:
+    error = caught(method, raise_with_notes, notes)
+    assert error.failures[0].summary.endswith("ValueError: the message")
+    report = error.failures[0].report
+    assert report is not None
+    assert report.frames[-1].function == "raise_with_notes"
+    assert report.notes == {type(None): (), int: ("3",)}.get(type(notes), ("<note cannot be shown>", "look here"))
+
+
+@pytest.mark.parametrize("function", [fail_by, raise_from_one_that_leaves])
+def test_exception_whose_own_methods_end_the_process_is_told(method: str, function: Any) -> None:
+    error = caught(method, function, *([LeavingError, {}] if function is fail_by else []))
+    assert "exit code" not in str(error)
+    assert "LeavingError" in error.msg
+
+
 def raise_chain(rank: int) -> None:
     try:
         try:
