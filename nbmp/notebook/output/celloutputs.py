@@ -14,7 +14,7 @@ from itertools import groupby
 
 from nbmp.launching.frontends import Chunk, Display, tagged
 from nbmp.notebook.output.channel import CellChannel
-from nbmp.notebook.output.displays import CAPTION, Displays
+from nbmp.notebook.output.displays import CAPTION, CROWDED, Displays
 from nbmp.notebook.output.overflow import Allowance, Overflow
 
 COLOURS = (36, 35, 33, 34, 32, 96, 95, 93, 94, 92)
@@ -61,7 +61,7 @@ class CellOutputs:
         for shown in self._displays.take(rank, message, now, label):
             if not isinstance(shown, Chunk):
                 self._send(shown)
-            elif shown.text == CAPTION:  # whatever the allowance
+            elif shown.text in (CAPTION, CROWDED):  # whatever the allowance
                 self._waiting.append(shown)
                 self._write_text(now)
             else:

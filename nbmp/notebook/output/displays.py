@@ -1,6 +1,8 @@
 """What ranks display: messages for the front end, from which a person can see whose they are.
 
-    display             a caption, `[2]`, then the output; text alone is shown as tagged lines
+    display             a caption, `[2]`, then the output; text alone is shown as tagged lines. Of a launch `DISPLAYS`,
+                        and of each rank `DISPLAYS_OF_RANK` in any case; those that a rank displays beyond take one
+                        place, each in place of the one before
     update_display      at most `CHANGES_A_SECOND` of each output; the last one is always shown
     clear_output        clears what this rank has displayed, and nothing of others: not their outputs, not the table of
                         ranks. Outputs that follow take the places of those that were cleared
@@ -19,8 +21,11 @@ from typing import Any, NamedTuple
 from nbmp.launching.frontends import Chunk, Display
 
 CHANGES_A_SECOND = 10
+DISPLAYS = 200
+DISPLAYS_OF_RANK = 4
 CAPTION = "\n"
 """A line with nothing but its tag."""
+CROWDED = f"\N{HORIZONTAL ELLIPSIS} more than {DISPLAYS} outputs: the last of the further ones of this rank is here:\n"
 
 
 class _Waiting(NamedTuple):
@@ -38,6 +43,22 @@ class _OfRank:
         self.free: deque[str] = deque()
         """Cleared, not used again yet."""
         self.clears_next = False
+        self.last = ""
+        """Place of what is displayed beyond the allowance."""
+
+    def is_crowded(self, places: int) -> bool:
+        """Return whether a further place is not allowed, as there are so many of all ranks."""
+        return places >= DISPLAYS and len(self.filled) >= DISPLAYS_OF_RANK
+
+    def again(self, is_crowded: bool) -> str:
+        """Return a place to use once more, empty if a new one is needed."""
+        if self.free:
+            return self.free.popleft()
+        if not is_crowded:
+            return ""
+        # the ids of what was there lead nowhere from here on
+        self.places = {own: place for own, place in self.places.items() if place != self.last}
+        return self.last
 
     def clear(self) -> None:
         self.free.extend(self.filled)
@@ -51,6 +72,8 @@ class Displays:
         self._ranks: dict[int, _OfRank] = {}
         self._sent: dict[str, float] = {}
         """When a place was changed last."""
+        self._new = 0
+        """Places that were made."""
         self._waiting: dict[str, _Waiting] = {}
 
     def take(self, rank: int, message: Display, now: float, label: str = "") -> list[Display | Chunk]:
@@ -89,13 +112,19 @@ class Displays:
         clears = outputs.clears_next
         if clears:
             outputs.clear()
-        is_new = not outputs.free
-        place = uuid.uuid4().hex if is_new else outputs.free.popleft()
-        outputs.filled.append(place)
+        is_crowded = outputs.is_crowded(self._new)
+        again = outputs.again(is_crowded)
+        place = again or uuid.uuid4().hex
+        if place not in outputs.filled[-1:]:
+            outputs.filled.append(place)
         if own:
             outputs.places[own] = place
-        if is_new:
+        if not again:
             self._sent[place] = now
+            self._new += 1
+            if is_crowded:
+                outputs.last = place
+                caption = caption._replace(text=CROWDED)
             return [caption, Display("display_data", _at(place, content))]
         return [*self._change(place, content, now), *(self._blank(outputs.free, now) if clears else ())]
 
