@@ -47,8 +47,16 @@ class CellChannel:
         parent = self._parent if self.is_read else _running or self._parent
         try:
             self._session.send(self._io, kind, content=content, parent=parent, ident=topic)
+        except (TypeError, ValueError) as error:  # JSON cannot take it; nobody is here to whom it could be raised
+            if "data" in content:
+                said = {"data": {"text/plain": f"<cannot be shown: {_plain(error)}>"}, "metadata": {}}
+                self._session.send(self._io, kind, content={**content, **said}, parent=parent, ident=topic)
         finally:
             self._sent.set()
+
+
+def _plain(error: Exception) -> str:
+    return ascii(f"{type(error).__name__}: {error}")[1:-1]
 
 
 def channel_here(shell: Any) -> CellChannel | None:
