@@ -181,3 +181,41 @@ def test_asking_for_input_is_a_clear_error_at_once(kernel: Kernel, method: str) 
         cell = kernel.run(f"%%mpspawn -n 1 --start-method {method}\n{call}", fails=True)
         assert "StdinError" in cell.error
         assert cell.ended - cell.started < 10
+
+
+def test_a_flood_of_displays_is_held_back_and_its_end_is_seen(kernel: Kernel) -> None:
+    cell = kernel.run(
+        "%%mpspawn -n 2 --no-monitor\nfrom IPython.display import HTML\n"
+        "for number in range(400):\n    display(HTML(f'<b>{number}</b>'))"
+    )
+    shown = [content["data"]["text/html"] for kind, content in outputs(cell) if kind == "display_data"]
+    assert len(shown) == 202
+    assert cell.text().count("more than 200 outputs") == 2
+    last = {content["transient"]["display_id"]: content["data"] for kind, content in outputs(cell) if kind != "stdout"}
+    assert [data["text/html"] for data in last.values()].count("<b>399</b>") == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("display({'text/plain': 'x', 'application/x': object()}, raw=True)", "ValueError"),
+        ("from IPython.display import HTML; display(HTML('\\ud800'))", "UnicodeEncodeError"),
+    ],
+)
+def test_what_json_cannot_take_is_an_error_where_it_is_displayed(kernel: Kernel, call: str, error: str) -> None:
+    kernel.run("import nbmp")
+    cell = kernel.run(f"%%mpspawn -n 1 --no-monitor\n{call}\nprint('not here')", fails=True)
+    assert error in cell.error
+    assert cell.text() == ""
+
+
+def test_what_a_kernel_makes_plain_a_rank_makes_plain(kernel: Kernel) -> None:
+    cell = kernel.run(
+        "%%mpspawn -n 1 --no-monitor\nimport datetime, numpy\n"
+        "display({'application/x': {'when': datetime.date(2020, 1, 2), 'n': [numpy.float64(2)], 'nan': float('nan')}},"
+        " raw=True)"
+    )
+    (shown,) = cell.of("display_data")
+    data = shown.content["data"]["application/x"]
+    assert data.pop("when").startswith("2020-01-02")
+    assert data == {"n": [2.0], "nan": "nan"}

@@ -1,7 +1,8 @@
 """IPython in a rank: how the core and a cell's body reach it. Everything here runs in a rank.
 
     forked rank     has inherited the kernel's shell, whose sockets belong to the kernel: what it shows goes
-                    through `send` to the launching process, what it asks for (a password) is an error
+                    through `send` to the launching process (displays, values, pages) or is written (tracebacks),
+                    what it asks for (a password) is an error
     spawned rank    has no shell; the first `get_ipython()`, `display()` or magic makes one
 
 `send` ships a message over the rank's control channel; it flushes both streams first, so that prints and
@@ -88,6 +89,9 @@ def _settle(own: Any) -> None:
     from nbmp.notebook.output.publisher import RankPublisher
 
     own.display_pub = RankPublisher(ship, parent=own)
+    _settle_values(own)
+    _settle_tracebacks(own)
+    _settle_pages(own)
     # The kernel's own asks a front end that answers the kernel alone.
     getpass.getpass = _ask
     comm: Any = sys.modules.get("comm")
@@ -96,6 +100,30 @@ def _settle(own: Any) -> None:
     for name in ("exit", "quit"):
         if type(own.user_ns.get(name)).__module__.startswith(("IPython.", "ipykernel.")):
             own.user_ns[name] = sys.exit
+
+
+def _settle_values(own: Any) -> None:
+    """Show the value of what `run_cell` runs as a display. The hook itself stays: a new one would forget `_`."""
+    hook = own.displayhook
+    hook.start_displayhook = hook.write_output_prompt = hook.finish_displayhook = lambda: None
+    hook.write_format_data = lambda data, metadata=None: own.display_pub.publish(data, metadata)
+
+
+def _settle_tracebacks(own: Any) -> None:
+    """Write tracebacks that IPython shows, in order with prints."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    own._showtraceback = InteractiveShell._showtraceback.__get__(own)
+
+
+def _settle_pages(own: Any) -> None:
+    """Show what is meant for a pager, as of `?print`: the kernel's is part of the reply to its own cell."""
+    from IPython.core import page
+
+    def show(text: Any, *_: Any, **__: Any) -> None:
+        own.display_pub.publish(text if isinstance(text, dict) else {"text/plain": text})
+
+    own.set_hook("show_in_pager", page.as_hook(show), 0)  # type: ignore[no-untyped-call]
 
 
 def _ask(prompt: str = "", *_: Any, **__: Any) -> str:
