@@ -1,5 +1,6 @@
 """Snapshots of a launch: one row per rank, as plain data, and how people read its numbers."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ GROUPS = (*ALIVE, "waiting", "done", "failed", "stopped")
 """What ranks are counted by, in the order shown."""
 
 DASH = "\N{EN DASH}"
+_WARNING = re.compile(r":\d+: (\w*Warning: .*)")
+"""The first line of a warning; a line of source follows it."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,17 @@ class RankSnapshot:
         """Return what there is to say about it: its error message, what it waits for, or the last line it printed."""
         if self.wait is not None:
             return f"{self.wait.frame.place()}: waits for {self.wait.waits_for}"
-        return self.failure.partition(": ")[2] if self.state == "raised" else self.last_line
+        if self.state == "raised":
+            return self.failure.partition(": ")[2]
+        return self._warning or self.last_line
+
+    @property
+    def _warning(self) -> str:
+        """Return a warning whose line of source is the last thing that was written."""
+        if len(self.tail) < 2 or not self.tail[-1].startswith("  "):
+            return ""
+        found = _WARNING.search(self.tail[-2])
+        return found[1] if found else ""
 
 
 @dataclass(frozen=True)

@@ -296,3 +296,13 @@ def test_it_prints_as_a_table_of_the_largest(strategy: str) -> None:
     assert lines[-1].startswith("and ")
     assert len(lines) == head + memory.ROWS + 2
     del arrays
+
+
+def test_what_launches_need_themselves_is_one_line_of_the_table() -> None:
+    one = SegmentUsage(4096, 4096, "in use", "board", "file_descriptor", 7, (7, 8), (7,), (1, 2))
+    array = one._replace(size=SIZE, purpose="array")
+    room = memory.Room(1 << 30, 0)
+    told = str(memory.MemoryUsage((array, one, one, one), (7, 8), (), room, None, 1 << 30))
+    assert " board " not in told
+    assert told.endswith("\nbookkeeping of launches: 3 segments, 12 kB")
+    assert " array " in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nbmp.launching.bars.progress import Progress
 from nbmp.launching.where.watching import Wait
 from nbmp.monitoring import LaunchSnapshot, RankSnapshot, text_table
@@ -39,3 +41,11 @@ def test_a_rank_that_was_asked_to_end_is_stopping() -> None:
     stopping = RankSnapshot(0, 1, "running", 1.0, None, None, "", "", stopping=True, wait=WAIT)
     assert stopping.label == "stopping"
     assert stopping.group in GROUPS
+
+
+def test_of_a_warning_the_message_is_the_last_line_and_not_the_source_below_it() -> None:
+    source = "  np.array([1.]) / 0"
+    tail = ("loss 1", "/tmp/cell.py:2: RuntimeWarning: divide by zero", source)
+    rank = RankSnapshot(0, 1, "running", 1.0, None, None, source, "", lines=3, tail=tail)
+    assert rank.remark == "RuntimeWarning: divide by zero"
+    assert replace(rank, tail=("loss 1", source)).remark == source

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import replace
+from html import escape
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 pytest.importorskip("IPython")
 
+from nbmp.launching.bars.progress import Progress
 from nbmp.launching.where.stacks import RankStack, ThreadStack
 from nbmp.monitoring import LaunchSnapshot, RankSnapshot
 from nbmp.notebook.live import ansi
@@ -78,6 +81,25 @@ def test_of_many_ranks_those_that_failed_have_rows_and_come_first_when_saved() -
     shown = re.findall(r'<tr class="rank k(\d+) is-\w+ shown"', live_rows(snapshot, "key"))
     assert shown == ["63"]
     assert re.findall(r"<summary>rank (\d+):", html_table(snapshot))[:2] == ["63", "0"]
+    first, others = html_table(snapshot).split('<details class="all">')
+    assert (first.count('<tr class="fold">'), others.count('<tr class="fold">')) == (1, 63)
+    assert "all, one by one" in html_table(launch(*(rank(n, "done") for n in range(64))))
+
+
+def test_bars_have_their_names_beside_them_and_their_pace_in_the_tooltip() -> None:
+    text = "epoch: 1/3 [00:10<00:20, 3.40it/s] · batch: a: 4/9 [00:01<00:02, 1.2it/s]"
+    html = html_table(launch(replace(rank(0), progress=Progress(1, 3, text))))
+    assert '<span class="called wide">epoch · batch: a</span>' in html
+    assert f'title="{escape(text)}"' in html
+    assert "called wide" not in html_table(launch(replace(rank(0), progress=Progress(1, 3, "1/3 [00:10<?, ?it/s]"))))
+    assert ">down<" in html_table(launch(replace(rank(0), progress=Progress(5, None, "down: 5.1kit [00:10, 1it/s]"))))
+
+
+def test_how_ranks_were_started_heads_the_table_and_why_only_if_it_is_not_the_usual_way() -> None:
+    for method, told in (("fork", "fork"), ("spawn", "spawn · the reason")):
+        html = html_table(LaunchSnapshot((rank(0),), method, "the reason", 3.0))
+        assert f">{told}</span>" in html
+        assert "· the reason" in html
 
 
 @pytest.mark.parametrize(

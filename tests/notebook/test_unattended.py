@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests import scripts
+from tests.notebook.kernels import Kernel
+from tests.notebook.kernels import tables as tables_of
 
 Saved = dict[str, list[dict[str, Any]]]
 
@@ -67,3 +69,16 @@ def test_what_comes_after_its_cell_is_where_the_notebook_is_then(saved: Saved) -
     assert text(saved["joins"]).count("late") == 2
     assert "ZeroDivisionError" in tables(saved["fails"])[0]["text/plain"]
     assert "ProcessRaisedException" in text(saved["joins"], "stderr")
+
+
+@pytest.mark.may_keep("children", "descriptors")  # the kernel's fork server, the event loop of its client
+def test_what_has_ended_is_sent_once_more_and_then_no_more(fresh_kernel: Kernel) -> None:
+    fresh_kernel.is_attended = False
+    fresh_kernel.run("%load_ext nbmp")
+    fresh_kernel.run(
+        "%%mpspawn -n 2 --bg --name ctx\nimport os, time\nwhile not os.path.exists('go'): time.sleep(0.01)"
+    )
+    fresh_kernel.run("open('go', 'w').close()\nctx.join()\nctx.finished.wait(20)")
+    fresh_kernel.run("pass")
+    later = fresh_kernel.run("pass")
+    assert not list(tables_of(later.messages))

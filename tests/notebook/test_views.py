@@ -49,6 +49,7 @@ def test_monitor_shows_the_table_once_more_and_both_end(kernel: Kernel, launchin
     again = kernel.run("nbmp.monitor(ctx)")
     (table,) = shown(again)
     assert {WIDGET, "text/plain"} <= set(table)
+    assert table["text/plain"].startswith("2 ranks (fork): still running when this was saved")
     assert again.value is None
     kernel.run(STOP)
     for cell in (launching, again):

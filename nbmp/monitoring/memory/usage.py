@@ -113,9 +113,14 @@ def usage_table(usage: MemoryUsage) -> str:
         f"{size(usage.cached)} cached",
         *_rooms(usage),
     ]
-    if usage.segments:
-        lines.append(columns([_HEAD, *map(_cells, usage.segments[:ROWS])], right=(0, 1)))
-    if rest := usage.segments[ROWS:]:
+    boards = [segment for segment in usage.segments if segment.purpose == "board"]
+    segments = [segment for segment in usage.segments if segment.purpose != "board"]
+    if segments:
+        lines.append(columns([_HEAD, *map(_cells, segments[:ROWS])], right=(0, 1)))
+    if boards:
+        together = size(sum(segment.bytes for segment in boards))
+        lines.append(f"bookkeeping of launches: {len(boards)} segment{'s' if len(boards) != 1 else ''}, {together}")
+    if rest := segments[ROWS:]:
         lines.append(f"and {len(rest)} smaller ones, {size(sum(segment.size for segment in rest))} together")
     return "\n".join(lines)
 

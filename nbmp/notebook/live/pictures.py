@@ -22,6 +22,7 @@ from typing import Any, Protocol
 from nbmp.notebook.output.channel import CellChannel
 
 MOVES = "still running when this was saved"
+SEE = "Run the cell again to see it to its end"
 
 RATE = 5
 SHARE = 0.015
@@ -59,6 +60,9 @@ class Picture(Protocol):
 
     def text(self) -> str:
         """Return the whole as text, for terminals."""
+
+    def name(self) -> str:
+        """Return what it is a picture of, in some words."""
 
     def widget(self, widgets: ModuleType) -> Any:
         """Return a new widget that shows it."""
@@ -137,10 +141,12 @@ class Live:
             widget.close()
 
     def _publish(self, kind: str) -> None:
-        data: dict[str, Any] = {"text/plain": self._picture.text()}
+        data: dict[str, Any] = {}
         if self._widget is not None:
+            data["text/plain"] = f"{self._picture.name()}: {MOVES}. {SEE}"  # the first form would be taken for the last
             data[WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
         else:
+            data["text/plain"] = self._picture.text()
             data["text/html"] = self._shown = self._picture.html()
         if not self.is_final and not self._channel.is_read:
             data["text/plain"] += f"\n({MOVES})"
@@ -174,7 +180,8 @@ class _Updater:
     def __init__(self) -> None:
         self._shown: list[Live] = []
         self._outlived: list[Live] = []
-        """Those that moved when their own cell was done, where a program runs the notebook."""
+        """Those that moved when their own cell was done, where a program runs the notebook; not those whose last form a
+        cell has sent."""
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -195,7 +202,9 @@ class _Updater:
     def send_again(self) -> None:
         moving = [live for live in list(self._shown) if not live.is_final and not live.is_read]
         self._outlived += [live for live in moving if live not in self._outlived]
-        for live in self._outlived:
+        for live in list(self._outlived):
+            if live.is_final:  # asked first: its last form may have come between two cells, and is sent once more
+                self._outlived.remove(live)
             with suppress(Exception):
                 live.send_again()
 

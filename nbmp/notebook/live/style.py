@@ -6,7 +6,7 @@ colour of the place, and all rules are scoped by one class. Where styles are thr
 tables stay.
 
     block(name, head, body)         <style>, a frame, its head line, and what is below
-    head(title, why, *parts)        title, an explanation that is cut where room is short, what stands at the right
+    headline(title, why, *parts)    title, an explanation that is cut where room is short, what stands at the right
     table(head, rows)               `class="r"`: a number, at the right; `class="wide"`: left out where it is narrow
     chip(kind, text)                kinds: the keys of `TINTS`
     bar(part, kind)                 how much of it, 0 to 1
@@ -44,6 +44,12 @@ STYLE = """<style>
 .nbmp .head{display:flex;flex-wrap:wrap;gap:4px 12px;align-items:center;padding:6px 10px;background:var(--shade)}
 .nbmp .head b{font-size:14px;white-space:nowrap}
 .nbmp .why{color:var(--soft);flex:1 1 0;min-width:90px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+@container (min-width:640px){.nbmp.many .head{flex-wrap:nowrap}.nbmp.many .why{min-width:0}}
+.jp-OutputArea-output>.nbmp.jupyter-widgets{margin:2px 20px 6px 0}
+.nbmp .jupyter-widgets-disconnected::before,.nbmp.jupyter-widgets-disconnected::before,
+.nbmp button.jupyter-widgets-disconnected,.nbmp .widget-text.jupyter-widgets-disconnected{display:none!important}
+.nbmp .head.jupyter-widgets-disconnected::after{content:"the kernel is gone: this is as it was then";order:9;
+ font-size:12px;opacity:.75;white-space:nowrap}
 .nbmp .soft{color:var(--soft)}
 .nbmp .chips{display:flex;flex-wrap:wrap;gap:4px 6px}
 .nbmp .chip{display:inline-block;border-radius:10px;padding:0 9px;font-size:12px;line-height:20px;
@@ -84,15 +90,10 @@ def block(name: str, head: str, body: str) -> str:
     return f'{STYLE}\n<div class="nbmp {name}">\n{head}\n{body}\n</div>'
 
 
-def head(title: str, why: str, *parts: str) -> str:
-    """Return the head line; title and why are text, the parts HTML."""
-    return f'<div class="head">{headline(title, why, *parts)}</div>'
-
-
-def headline(title: str, why: str, *parts: str) -> str:
-    """Return what is in the head line, for a box that is one."""
+def headline(title: str, why: str, *parts: str, tip: str = "") -> str:
+    """Return what is in the head line; all is text but the parts, which are HTML. The tip is for who points at why."""
     shown = "".join(f" <span>{part}</span>" for part in parts)
-    return f'<b>{escape(title)}</b> <span class="why" title="{escape(why)}">{escape(why)}</span>{shown}'
+    return f'<b>{escape(title)}</b> <span class="why" title="{escape(tip or why)}">{escape(why)}</span>{shown}'
 
 
 def chips(found: Iterable[tuple[str, str]]) -> str:

@@ -119,6 +119,9 @@ class MemoryPicture:
     def text(self) -> str:
         return view_table(self._view, self._rows)
 
+    def name(self) -> str:
+        return "view of shared memory"
+
     def widget(self, widgets: ModuleType) -> Any:
         self.panel = MemoryPanel(widgets)
         self.change()

@@ -38,9 +38,14 @@ TOLD = {
 }
 """What a person is told who points at a row."""
 
+IN_ALL = "in use: whole pages, with what nbmp itself needs to follow ranks, so it may be more than the rows together"
+
+METER = "all memory of the machine or container: shared, in use; shared, cached; taken by anybody else; free"
+
 HEAD = (
     '<tr><th>name</th><th>shape</th><th class="wide">dtype</th><th class="r">bytes</th><th class="wide">made in</th>'
-    '<th>mapped by</th><th class="wide"></th></tr>'
+    '<th title="who can reach it: a forked rank has mapped all that there was when it was forked">mapped by</th>'
+    '<th class="wide" title="how much of it takes memory: pages are taken as they are written to">taken</th></tr>'
 )
 
 
@@ -51,7 +56,7 @@ def html_view(view: MemoryView, rows: int | None, state: str) -> str:
 
 def headline_of(view: MemoryView, state: str) -> str:
     """Return what is in its head line."""
-    parts = [escape(totals(view))]
+    parts = [f'<span title="{IN_ALL}">{escape(totals(view))}</span>']
     if state:
         parts.append(f'<span class="soft">{escape(state)}</span>')
     return headline("Shared memory", view.strategy, *parts)
@@ -88,7 +93,7 @@ def _meter(view: MemoryView) -> str:
         for part, colour, text in parts
         if part
     )
-    return f'<div class="meter">{bars}</div>'
+    return f'<div class="meter" title="{METER}">{bars}</div>'
 
 
 def _row(row: MemoryRow, most: int) -> str:

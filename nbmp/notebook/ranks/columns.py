@@ -1,5 +1,6 @@
 """The columns of the table of ranks."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -8,8 +9,14 @@ from nbmp.monitoring.snapshots import ALIVE, LaunchSnapshot, RankSnapshot, durat
 from nbmp.notebook.live.ansi import plain
 from nbmp.notebook.live.style import bar, chip
 
+_DESCRIBED = re.compile(r"(?:^| · )((?:(?! · ).)+?): +[\d.,]+[kMGTP]?[^ ]* ?\[")
+
 LONGEST = 300
 """Characters of a last line."""
+
+
+PSS = "what it takes, measured about once a second: memory that several processes share counts in parts (PSS)"
+SHARED = "nbmp's shared memory that it can reach, written to or not; the same memory counts in each rank"
 
 
 @dataclass(frozen=True)
@@ -22,9 +29,11 @@ class Column:
     is_there: Callable[[RankSnapshot], object] = lambda _: True
     """The column is shown when this is true of any rank."""
     tip: Callable[[RankSnapshot], str] = lambda _: ""
+    about: str = ""
+    """What its head says to who points at it."""
 
     def th(self, head: str = "") -> str:
-        return f"<th{self._look()}>{head or self.head}</th>"
+        return f"<th{self._look()}{_attribute('title', escape(self.about))}>{head or self.head}</th>"
 
     def td(self, rank: RankSnapshot) -> str:
         tip = _attribute("title", escape(self.tip(rank)))
@@ -49,11 +58,19 @@ def _progress(rank: RankSnapshot) -> str:
     found = rank.progress
     if found is None:
         return ""
+    called = _bar_names(found.text)
     number = f'<span class="num">{steps(rank)}</span>'
+    if called:
+        number += f'<span class="called wide">{escape(called)}</span>'
     if not found.total:
         return number
     kind = {"done": "done", "failed": "failed", "stopped": "stopped"}.get(rank.group, "")
     return bar(found.n / found.total, kind) + number
+
+
+def _bar_names(text: str) -> str:
+    """Return what the bars are called, from what stands beside them: `epoch: 1/3 [..] · batch: 4/9 [..]`."""
+    return " · ".join(_DESCRIBED.findall(plain(text)))
 
 
 def remark(rank: RankSnapshot) -> str:
@@ -75,9 +92,9 @@ COLUMNS = (
         tip=lambda rank: rank.progress.text if rank.progress is not None else "",
     ),
     Column("time", duration, "r t"),
-    Column("CPU", lambda rank: share(rank.cpu), "r wide", _is_alive),
-    Column('memory<span class="wide"> (PSS)</span>', lambda rank: size(rank.memory), "r", _is_alive),
-    Column("shared", lambda rank: size(rank.shared), "r wide", lambda rank: rank.shared),
+    Column("CPU", lambda rank: share(rank.cpu), "r wide", _is_alive, about="of one core, during the last second"),
+    Column('memory<span class="wide"> (PSS)</span>', lambda rank: size(rank.memory), "r", _is_alive, about=PSS),
+    Column("shared", lambda rank: size(rank.shared), "r wide", lambda rank: rank.shared, about=SHARED),
     Column("GPU", lambda rank: size(rank.gpu_memory), "r wide", lambda rank: rank.gpu_memory),
     Column("last line", lambda rank: escape(remark(rank)), "last", tip=remark),
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nbmp.launching.last import last_launch
 from nbmp.launching.registry import Group
 from nbmp.monitoring import Sampler, text_table
-from nbmp.monitoring.snapshots import ALIVE
+from nbmp.monitoring.snapshots import ALIVE, ranks_text
 from nbmp.notebook.live import pictures as live
 from nbmp.notebook.output.channel import channel_here
 from nbmp.notebook.ranks.actions import Actions
@@ -94,6 +94,9 @@ class RankTable:
 
     def text(self) -> str:
         return text_table(self._snapshot)
+
+    def name(self) -> str:
+        return f"{ranks_text(self._snapshot)} ({self._snapshot.start_method})"
 
     def widget(self, widgets: ModuleType) -> Any:
         self._panel = Panel(widgets, self._snapshot, self._actions, self._extras())

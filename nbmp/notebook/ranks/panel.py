@@ -11,7 +11,7 @@
       Button ...   two for each rank, in line with its row by the grid (not of many)
 
 All widgets share layouts and styles: that halves what one costs. The buttons, which cost most, are made by the updater
-when the ranks have run for a moment; a launch does not wait for them.
+when the ranks have run for a moment; a launch does not wait for them, unless it is one of many ranks.
 """
 
 import itertools
@@ -53,6 +53,8 @@ class Panel:
         self._head = self._box(widgets.HBox, [self._head_shown], "head")
         kinds = ("nbmp", "nbmp-ranks", "live", self._key, *(["many"] if self._many else []))
         self._grid = self._box(widgets.GridBox, [self._switches, self._head, self._rows_shown], *kinds)
+        if self._many:  # so many take a while to start, and have few buttons
+            self._make_buttons(snapshot)
 
     @property
     def model_id(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from nbmp.monitoring.snapshots import GROUPS, LaunchSnapshot, RankSnapshot, clock, ranks_text
 from nbmp.notebook.live.ansi import html
-from nbmp.notebook.live.style import STYLE, chips, head, headline, table
+from nbmp.notebook.live.style import STYLE, chips, headline, table
 from nbmp.notebook.ranks import tiles
 from nbmp.notebook.ranks.columns import Column, chosen
 from nbmp.notebook.ranks.stackview import error_html
@@ -28,6 +28,9 @@ class Extras:
 
 NOTHING = Extras()
 
+USUAL = "fork"
+"""How ranks are started, if nothing speaks against it."""
+
 
 def html_table(snapshot: LaunchSnapshot, extras: Extras = NOTHING) -> str:
     """Return the snapshot as HTML that needs nothing but itself; text of the ranks is escaped.
@@ -36,12 +39,21 @@ def html_table(snapshot: LaunchSnapshot, extras: Extras = NOTHING) -> str:
     """
     columns = chosen(snapshot)
     many = is_many(snapshot)
-    ranks = sorted(snapshot.ranks, key=lambda rank: many and rank.error is None)  # of many, those that failed first
-    rows = table(_heads(columns, snapshot.kind), (_frozen_row(rank, snapshot.kind, columns, extras) for rank in ranks))
+
+    def rows_of(ranks: Iterable[RankSnapshot]) -> str:
+        rows = [_frozen_row(rank, snapshot.kind, columns, extras) for rank in ranks]
+        return table(_heads(columns, snapshot.kind), rows) if rows else ""
+
     if many:
-        rows = f'{tiles.overview(snapshot, is_live=False)}<div class="tall">{rows}</div>'
-    title, why, *parts = _head(snapshot, _counts(snapshot))
-    return f'{STYLE}{RANK_STYLE}\n<div class="nbmp nbmp-ranks frozen">{head(title, why, *parts)}\n{rows}</div>'
+        shown = tiles.worth_a_row(snapshot)
+        first, others = ([rank for rank in snapshot.ranks if (rank.rank in shown) is is_in] for is_in in (True, False))
+        folded = f'<details class="all"><summary>{"the others" if first else "all"}, one by one</summary>'
+        folded += f'<div class="tall">{rows_of(others)}</div></details>'
+        rows = f"{tiles.overview(snapshot, is_live=False)}{rows_of(first)}{folded}"
+    else:
+        rows = rows_of(snapshot.ranks)
+    line = f'<div class="head">{live_head(snapshot)}</div>'
+    return f'{STYLE}{RANK_STYLE}\n<div class="nbmp nbmp-ranks frozen">{line}\n{rows}</div>'
 
 
 def is_many(snapshot: LaunchSnapshot) -> bool:
@@ -57,7 +69,11 @@ def live_style(key: str, snapshot: LaunchSnapshot) -> str:
 
 def live_head(snapshot: LaunchSnapshot) -> str:
     """Return what is in the head's box, beside its buttons."""
-    return headline(*_head(snapshot, _counts(snapshot)))
+    method, reason = snapshot.start_method, snapshot.start_method_reason
+    told = f"{method} · {reason}" if reason else method
+    why = method if method == USUAL else told  # why it is not the usual one is worth a line
+    counts = chips((group, f"{count} {group}") for group, count in snapshot.counts.items())
+    return headline(ranks_text(snapshot), why, clock(snapshot.seconds), counts, tip=f"how they were started: {told}")
 
 
 def live_rows(snapshot: LaunchSnapshot, key: str, extras: Extras = NOTHING) -> str:
@@ -77,15 +93,6 @@ def live_rows(snapshot: LaunchSnapshot, key: str, extras: Extras = NOTHING) -> s
         for place, rank in enumerate(snapshot.ranks)
     )
     return "".join(parts) + table(heads, rows)
-
-
-def _head(snapshot: LaunchSnapshot, counts: str) -> tuple[str, str, str, str]:
-    why = " · ".join(text for text in (snapshot.start_method, snapshot.start_method_reason) if text)
-    return ranks_text(snapshot), why, clock(snapshot.seconds), counts
-
-
-def _counts(snapshot: LaunchSnapshot) -> str:
-    return chips((group, f"{count} {group}") for group, count in snapshot.counts.items())
 
 
 def _heads(columns: Iterable[Column], kind: str) -> str:

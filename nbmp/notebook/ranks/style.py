@@ -27,6 +27,8 @@ RANK_STYLE = """<style>
 .nbmp .inputs input{display:none}
 .nbmp .inputs .tiles{z-index:1;border-color:transparent}
 .nbmp .num{font-size:12px;margin-left:6px}
+.nbmp .called{display:inline-block;max-width:14em;overflow:hidden;text-overflow:ellipsis;vertical-align:bottom;
+ font-size:12px;margin-left:6px;color:var(--soft)}
 .nbmp.nbmp tr.fold>td{padding:0;border:0;white-space:normal}
 .nbmp.nbmp pre{margin:0;padding:6px 14px 8px;font:12px/1.45 var(--code);color:inherit;white-space:pre-wrap;
  overflow-wrap:anywhere;border:0;border-top:1px solid var(--line);background:rgba(128,128,128,.06);max-height:340px;
@@ -48,7 +50,9 @@ RANK_STYLE = """<style>
 TILES.nbmp label.tile{cursor:pointer;background:none;z-index:1}
 .nbmp .tile i{position:absolute;left:0;bottom:0;height:3px;border-radius:0 0 0 4px;background:currentColor;opacity:.55}
 .nbmp.nbmp .sum{padding:5px 10px;border-top:1px solid var(--line);color:var(--soft);font-size:12px}
-.nbmp.frozen details{position:relative}
+.nbmp.nbmp.frozen .all>summary{position:static;width:auto;height:auto;padding:5px 10px;color:var(--soft);font-size:12px;
+ border-top:1px solid var(--line)}
+.nbmp.frozen .fold details{position:relative}
 .nbmp.frozen summary{position:absolute;bottom:100%;left:0;width:100px;height:29px;padding:5px 0 0 9px;cursor:pointer;
  list-style:none;color:transparent;font-size:0;box-sizing:border-box}
 .nbmp.frozen summary::-webkit-details-marker{display:none}
@@ -104,6 +108,7 @@ def switches(key: str, ranks: Sequence[int], groups: Iterable[str], *, many: boo
     rules += [f".{key}:has(#{key}-{rank}:checked) .k{rank} .tail{{display:block}}" for rank in ranks]
     rules += [f".{key} .b{rank}{{grid-row:{FIRST_ROW + 2 * place}}}" for place, rank in enumerate(ranks)]
     if many:
+        rules += [f".{key}:not(:has(.tile.{group})) label[for={key}-{group}]{{display:none}}" for group in groups]
         tiles = "".join(f'<label class="tile" for="{key}-{rank}" title="rank {rank}">{rank}</label>' for rank in ranks)
         words = "".join(f'<label for="{key}-{group}">{group}</label>' for group in groups)
         labels = f'<div class="tiles">{tiles}<span class="show">show {words}</span></div>'

@@ -3,7 +3,7 @@
 from html import escape
 from statistics import median
 
-from nbmp.monitoring.snapshots import LaunchSnapshot, RankSnapshot, share, size
+from nbmp.monitoring.snapshots import DASH, LaunchSnapshot, RankSnapshot, share, size
 from nbmp.notebook.ranks.columns import remark
 
 MANY = 16
@@ -15,7 +15,9 @@ ROWS = 8
 def overview(snapshot: LaunchSnapshot, *, is_live: bool) -> str:
     """Return the tiles and the sum; live, the numbers are on the labels that lie over them."""
     shown = " ".join(_tile(rank, is_live) for rank in snapshot.ranks)
-    return f'<div class="tiles">{shown}</div><div class="sum">{escape(summary(snapshot))}</div>'
+    together = summary(snapshot)
+    told = f'<div class="sum">{escape(together)}</div>' if is_live or together != DASH else ""
+    return f'<div class="tiles">{shown}</div>{told}'
 
 
 def worth_a_row(snapshot: LaunchSnapshot) -> frozenset[int]:
@@ -44,7 +46,7 @@ def summary(snapshot: LaunchSnapshot) -> str:
     memory = [rank.memory for rank in snapshot.ranks if rank.memory is not None]
     if memory:
         parts.append(f"memory {size(sum(memory))} (PSS)")
-    return " · ".join(parts) or "\N{EN DASH}"
+    return " · ".join(parts) or DASH
 
 
 def _tile(rank: RankSnapshot, is_live: bool) -> str:
