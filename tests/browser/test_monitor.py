@@ -187,22 +187,3 @@ def test_an_untrusted_notebook_keeps_a_plain_table_with_folds(jupyter: Lab) -> N
         assert table.locator("details").count() == 4
         table.scroll_into_view_if_needed()
         page.screenshot(path=PICTURES / "monitor-untrusted.png")
-
-
-def test_when_the_kernel_is_gone_it_says_so_once_and_offers_nothing(jupyter: Lab) -> None:
-    shown = [FIRST, TRAIN.format(ranks=2, pause=0.1).replace("-n 2", "-n 2 --bg")]
-    with jupyter.notebook("restarted.ipynb", shown, "JupyterLab Light") as page:
-        run_cells(page, 2)
-        page.wait_for_selector(".nbmp button.stop.b1")
-        page.click("jp-button[data-command='notebook:restart-kernel'], [title^='Restart the kernel']")
-        page.click(".jp-Dialog .jp-mod-accept")
-        page.wait_for_selector(".nbmp-ranks.jupyter-widgets-disconnected")
-        said = page.evaluate(
-            "() => [...document.querySelectorAll('.nbmp, .nbmp *')].flatMap(e => ['::before', '::after'].map("
-            "where => getComputedStyle(e, where)).filter(s => s.display != 'none').map(s => s.content))"
-        )
-        assert [text for text in said if "kernel" in text] == ['"the kernel is gone: this is as it was then"']
-        assert not any("\uf127" in text for text in said)  # a broken link, in the font of symbols
-        assert not any(button.is_visible() for button in page.locator(".nbmp button").all())
-        picture(page, "restarted")
-        page.wait_for_selector("text=| Idle", timeout=60_000)  # the new kernel, which can be shut down

@@ -21,7 +21,7 @@ THREADS = "import threading\n[t.name for t in threading.enumerate() if 'nbmp-wid
 
 @pytest.fixture(autouse=True)
 def imported(shared_kernel: Kernel) -> None:
-    shared_kernel.run("import nbmp, numpy as np, os, time\nfrom nbmp.notebook import memory_monitor as m")
+    shared_kernel.run("import nbmp, numpy as np, os, time\nfrom nbmp.notebook.memory import monitor as m")
     shared_kernel.is_attended = False
 
 
@@ -147,8 +147,9 @@ def test_a_pools_workers_are_called_workers(kernel: Kernel) -> None:
 
 def test_the_button_gives_back_what_is_cached(kernel: Kernel) -> None:
     kernel.run("q = nbmp.Queue()\nq.put(np.ones(500_000))\n_ = q.get(timeout=5)\ndel _")
+    still = kernel.run("nbmp.memory_monitor(moves=False)")
+    assert any(line.startswith("cached (for the next messages)") for line in lines(still))
     cell = seen(kernel, "%mpshm")
-    assert any(line.startswith("cached (for the next messages)") for line in lines(cell))
     kernel.run("panel = m._latest.panel\nassert not panel.give_back.disabled\npanel.give_back.click()")
     kernel.run(
         "until = time.monotonic() + 5\nwhile not panel.give_back.disabled and time.monotonic() < until: time.sleep(.1)"
