@@ -17,7 +17,7 @@ pytestmark = [
 
 CELLS = [
     "import threading, ipywidgets\n"
-    "from nbmp.notebook import clicks\n"
+    "from nbmp.notebook.live import clicks\n"
     "clicked, typed = threading.Event(), threading.Event()\n"
     "button = clicks.button(ipywidgets, 'Go on', clicked.set)\n"
     "field = ipywidgets.Text()\n"
