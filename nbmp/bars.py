@@ -42,9 +42,9 @@ class ProgressBar(Generic[T]):
     def __init__(self, iterable: Iterable[T] | None, total: float | None, desc: str) -> None:
         self._iterable = iterable
         self._total = _length(iterable) if total is None else total
-        self._desc = desc
-        self._bar = OpenBar(COUNTED, self._total, desc)
-        self._tqdm = None if own_row() is not None else _tqdm(iterable, self._total, desc)
+        self._desc = str(desc)
+        self._bar = OpenBar(COUNTED, self._total, self._desc)
+        self._tqdm = None if own_row() is not None else _tqdm(iterable, self._total, self._desc)
 
     @property
     def n(self) -> float:
@@ -63,10 +63,10 @@ class ProgressBar(Generic[T]):
 
     @desc.setter
     def desc(self, text: str) -> None:
-        self._desc = text
-        self._bar.change(total=self._total, text=text)
+        self._desc = str(text)
+        self._bar.change(total=self._total, text=self._desc)
         if self._tqdm is not None:
-            self._tqdm.set_description(text)
+            self._tqdm.set_description(self._desc)
 
     def update(self, n: float = 1) -> None:
         """Go on by `n` steps."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from nbmp.launching.bars.progress import LARGE
 from nbmp.launching.bars.progress import clock as clock
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def steps(rank: RankSnapshot) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
+    return f"{value:,.0f}" if float(value).is_integer() and abs(value) < LARGE else f"{value:.4g}"
 
 
 def share(cpu: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -134,6 +135,12 @@ def test_long_text_is_cut_between_characters() -> None:
         (1, 4, 4000, "x: 1/4 [1:06:40<3:20:00, 4000.00s/it]"),
         (2.5, None, 1, "x: 2.5 [00:01, 2.50it/s]"),
         (5000, float("inf"), 1, "x: 5000 [00:01, 5,000it/s]"),
+        (float("nan"), 10, 1, "x: nan/10 [00:01<?, ?it/s]"),
+        (float("inf"), 10, 1, "x: inf/10 [00:01<?, ?it/s]"),
+        (float("-inf"), None, 1, "x: -inf [00:01, ?it/s]"),
+        (-2, 10, 1, "x: -2/10 [00:01<?, ?it/s]"),
+        (1e300, 10, 1, "x: 1e+300/10 [00:01<00:00, 1e+300it/s]"),
+        (1e-300, 1e300, 1, "x: 1e-300/1e+300 [00:01<?, 1e+300s/it]"),
     ],
 )
 def test_counted_bar_is_put_into_words(n: float, total: float | None, seconds: float, text: str) -> None:
@@ -143,6 +150,19 @@ def test_counted_bar_is_put_into_words(n: float, total: float | None, seconds: f
     seen = progress_of(row)
     assert seen is not None
     assert seen.text == text
+    assert math.isfinite(seen.n)
+
+
+def count_to_no_number(rank: int) -> None:
+    nbmp.progress(total=10, desc=5).update(float("nan"))  # type: ignore[call-overload]
+
+
+def test_bar_that_counts_to_no_number_is_shown(method: str) -> None:
+    context = functions.begin(count_to_no_number, (), 1, method)
+    assert context.join()
+    (seen,) = progress(context)
+    assert seen is not None
+    assert (seen.n, seen.total, seen.text[:10]) == (0, 10, "5: nan/10 ")
 
 
 def test_outside_of_ranks_it_iterates_with_or_without_tqdm() -> None:

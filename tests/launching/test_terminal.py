@@ -123,3 +123,57 @@ def test_line_that_does_not_end_is_broken_before_it_takes_all_memory() -> None:
     stream.pipe.close()
     assert found.replace("\N{HORIZONTAL ELLIPSIS}\n\N{HORIZONTAL ELLIPSIS}", "") == "x" * 3000 + "\n"
     assert max(map(len, found.splitlines())) < 1200
+
+
+def lines_of(writes: list[str]) -> tuple[str, int]:
+    """Return what a stream makes of it, and the most characters that it would look at again."""
+    read, write = os.pipe()
+    stream, most, found = RankStream(0, "stdout", Descriptor(read)), 0, ""
+    for text in writes:
+        os.write(write, text.encode())
+        found += "".join(chunk.text for chunk in stream.read_all())
+        most = max(most, sum(map(len, stream._partial)))
+    os.close(write)
+    found += "".join(chunk.text for chunk in stream.finish())
+    stream.pipe.close()
+    return found, most
+
+
+class CountingScreen(terminal._Screen):
+    looked_at = 0
+
+    def __init__(self, line: str) -> None:
+        CountingScreen.looked_at += len(line)
+        super().__init__(line)
+
+
+@pytest.mark.parametrize("piece", ["y" * 60_000 + "\b", f"{RED}x" * 6000 + "\b", "\b-" * 5000 + "y" * 5001])
+def test_work_for_a_long_line_with_backspaces_is_in_proportion_to_it(
+    piece: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_Screen", CountingScreen)
+    CountingScreen.looked_at = 0
+    found, most = lines_of([piece] * 12)
+    assert CountingScreen.looked_at < 5 * len(piece) * 12
+    assert most < 10 * terminal.SCREEN
+    assert terminal.uncoloured(found) == terminal.uncoloured(terminal.settled(piece * 12)) + "\n"
+
+
+def test_backspace_after_a_very_long_line_takes_no_cell_for_each_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    put: list[int] = []
+    kept = terminal._Screen._put
+
+    def counting(self: terminal._Screen, text: str) -> None:
+        put.append(len(text))
+        kept(self, text)
+
+    monkeypatch.setattr(terminal._Screen, "_put", counting)
+    assert terminal.settled(f"{RED}{'x' * 1_000_000}\bY{OFF}") == f"{RED}{'x' * 995_904}{OFF}{RED}{'x' * 4095}Y{OFF}"
+    assert sum(put) <= terminal.SCREEN + 1
+
+
+def test_long_line_is_seen_as_a_whole_after_it_was_written_over_at_its_end() -> None:
+    text = "".join(f"{number} " for number in range(20_000))
+    assert lines_of([text[:60_000], "|", "\b/", "\b", text[60_000:], f"{GREEN}!{OFF}\b?\nnext\n"])[0] == (
+        f"{text}?\nnext\n"
+    )

@@ -44,6 +44,8 @@ class RankStream:
         """Whether nobody can write to it any more."""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._most = most
+        self._fixed: list[str] = []
+        """Of the line without its end, what is not looked at again."""
         self._partial: list[str] = []
         self._partial_size = 0
         self._begun = ""
@@ -72,7 +74,7 @@ class RankStream:
         """Return all that is left, a last line without its end included."""
         chunks = self.read_all()
         rest = self._decoder.decode(b"", final=True)
-        if rest or any(self._partial):
+        if rest or self._partial_size:
             chunks += self._add(rest + "\n")
         return chunks
 
@@ -80,17 +82,24 @@ class RankStream:
         head, end, tail = text.rpartition("\n")
         whole = ""
         if end:
-            whole, self._style = terminal.finished("".join((*self._partial, head)), self._style)
-            self._partial, self._partial_size = [], 0
+            rest, self._style = terminal.finished("".join((*self._partial, head)), self._style)
+            whole = "".join((*self._fixed, rest))
+            self._fixed, self._partial, self._partial_size = [], [], 0
         if tail:
             self._partial.append(tail)  # joined once, at its end: it may be megabytes
             self._partial_size += len(tail)
             if "\r" in tail or "\b" in tail:  # or it goes on for days, written over again and again
-                self._partial = [terminal.unsettled("".join(self._partial), self._style)]
-                self._partial_size = len(self._partial[0])
+                before = sum(map(len, self._partial))
+                fixed, rest = terminal.divided("".join(self._partial), self._style)
+                self._fixed += [fixed] if fixed else []
+                self._partial = [rest]
+                self._partial_size += len(fixed) + len(rest) - before
             if self._partial_size > self._most:
                 return [*self._chunks(whole, end), *self._add(f"{ELLIPSIS}\n{ELLIPSIS}")]
-        self._note(tail if end else self._begun + tail, whole)
+        if not end and len(self._begun) == 2 * SHOWN and "\r" not in tail:
+            self.wrote_at = time.monotonic()  # far behind what is shown of it
+        else:
+            self._note(tail if end else self._begun + tail, whole)
         return self._chunks(whole, end)
 
     def _chunks(self, whole: str, end: str) -> list[Chunk]:

@@ -6,8 +6,10 @@
                           changes what is shown when it is different; ends when the last one is final
 
 While it moves it is a widget, or an output updated by its display id where ipywidgets is missing. At the end it is
-replaced by plain HTML and text, which survives saving. The updater only sets traits of widgets or sends to the
-picture's own cell: it never prints, so nothing can land in another cell."""
+replaced by plain HTML and text, which survives saving. A widget that fails is replaced by them at once, and a picture
+that fails by a last form that says so. The updater only sets traits of widgets or sends to the
+picture's own cell: it never prints, so nothing can land in another cell.
+"""
 
 import contextvars
 import os
@@ -23,6 +25,7 @@ from nbmp.notebook.output.channel import CellChannel
 
 MOVES = "still running when this was saved"
 SEE = "Run the cell again to see it to its end"
+FAILED = "not kept up to date any more: nbmp failed to show it ({})"
 
 RATE = 5
 SHARE = 0.015
@@ -80,6 +83,7 @@ class Live:
         self._picture = picture
         self._display_id = uuid.uuid4().hex
         self._shown = ""
+        self._failure = ""
         self._widget: Any = None
         self._lock = threading.Lock()
 
@@ -103,18 +107,14 @@ class Live:
         _updater.add(self)
 
     def refresh(self) -> None:
-        """Bring it up to date, or into its last form."""
+        """Bring it up to date, or into its last form. Raises nothing: what it shows runs on without it."""
         with self._lock:
             if self.is_final:
                 return
-            has_ended = self._picture.has_ended()  # asked first: the look is then the last one
-            self._picture.look()
-            if has_ended:
-                self._finish()
-            elif self._widget is not None:
-                self._picture.change()
-            elif self._picture.html() != self._shown:
-                self._publish("update_display_data")
+            try:
+                self._refresh()
+            except Exception as error:
+                self._fail(error)
 
     @property
     def is_read(self) -> bool:
@@ -133,12 +133,47 @@ class Live:
         if self._picture.has_ended():
             self.refresh()
 
+    def _refresh(self) -> None:
+        has_ended = self._picture.has_ended()  # asked first: the look is then the last one
+        self._picture.look()
+        if has_ended:
+            self._finish()
+        elif self._widget is not None:
+            self._picture.change()
+        elif self._picture.html() != self._shown:
+            self._publish("update_display_data")
+
     def _finish(self) -> None:
         self.is_final = True
+        self._publish_instead_of_widget()
+
+    def _fail(self, error: Exception) -> None:
+        """Go on without the widget; where it has none, show that it has failed, for the last time."""
+        if self.is_final or self._widget is None:
+            self._give_up(error)
+            return
+        try:
+            self._publish_instead_of_widget()
+        except Exception as further:
+            self._give_up(further)
+
+    def _give_up(self, error: Exception) -> None:
+        self.is_final = True
+        self._failure = FAILED.format(type(error).__name__)
+        with suppress(Exception):
+            self._publish("update_display_data")
+            return
+        with suppress(Exception):
+            self._send("update_display_data", {"text/plain": self._failure})
+
+    def _publish_instead_of_widget(self) -> None:
         widget, self._widget = self._widget, None
-        self._publish("update_display_data")
-        if widget is not None:
-            widget.close()
+        try:
+            self._publish("update_display_data")
+        finally:
+            if widget is not None:
+                with suppress(Exception):
+                    widget.close()
 
     def _publish(self, kind: str) -> None:
         data: dict[str, Any] = {}
@@ -148,9 +183,13 @@ class Live:
         else:
             data["text/plain"] = self._picture.text()
             data["text/html"] = self._shown = self._picture.html()
-        if not self.is_final and not self._channel.is_read:
-            data["text/plain"] += f"\n({MOVES})"
-            data["text/html"] += f'<div style="margin:2px 10px;font-size:12px;opacity:.7">{MOVES}</div>'
+        moves = MOVES if not self.is_final and not self._channel.is_read else ""
+        for note in filter(None, (self._failure, moves)):
+            data["text/plain"] += f"\n({note})"
+            data["text/html"] += f'<div style="margin:2px 10px;font-size:12px;opacity:.7">{note}</div>'
+        self._send(kind, data)
+
+    def _send(self, kind: str, data: dict[str, Any]) -> None:
         self._channel.send(kind, {"data": data, "metadata": {}, "transient": {"display_id": self._display_id}})
 
 
@@ -229,10 +268,7 @@ class _Updater:
                 self._wake.clear()
             begun = time.thread_time()
             for live in list(self._shown):
-                try:
-                    live.refresh()
-                except Exception:  # a picture that fails is not tried again; the ranks run on
-                    live.is_final = True
+                live.refresh()
             cost = MEMORY * cost + (1 - MEMORY) * (time.thread_time() - begun)
             with self._lock:
                 self._shown = [live for live in self._shown if not live.is_final]

@@ -16,8 +16,8 @@ tables stay.
 As a widget: a box with the class `nbmp`; in it one with the class `head`, whose HTML is a `headline`.
 """
 
-from collections.abc import Iterable
-from functools import cache, partial
+from collections.abc import Callable, Iterable
+from functools import partial
 from html import escape
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -117,10 +117,20 @@ def table(head: str, rows: Iterable[str]) -> str:
     return f'<div class="rows"><table><thead>{head}</thead><tbody>\n{body}\n</tbody></table></div>'
 
 
-@cache
+_made: dict[tuple[object, ...], Any] = {}
+
+
+def _shared(key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+    """Return what was made under this key, made anew if it was closed since: `Widget.close_all` closes ours, too."""
+    made = _made.get(key)
+    if made is None or made.comm is None:
+        made = _made[key] = make()
+    return made
+
+
 def layout(widgets: ModuleType, **traits: str) -> Any:
     """Return a Layout for any number of widgets: one of its own doubles what a widget costs, and outlives it."""
-    return widgets.Layout(**traits)
+    return _shared(("layout", widgets, *sorted(traits.items())), lambda: widgets.Layout(**traits))
 
 
 def html(widgets: ModuleType, value: str = "", *classes: str) -> Any:
@@ -128,18 +138,15 @@ def html(widgets: ModuleType, value: str = "", *classes: str) -> Any:
     return widgets.HTML(value, layout=layout(widgets), style=_html_style(widgets), _dom_classes=classes)
 
 
-@cache
 def _html_style(widgets: ModuleType) -> Any:
-    return widgets.HTML().style
+    return _shared(("html", widgets), lambda: widgets.HTML().style)
 
 
-@cache
 def buttons(widgets: ModuleType, *classes: str) -> Any:
     """Return a stand-in for ipywidgets whose `Button` has one layout and style for all; for `clicks.button`."""
     style = _button_style(widgets)
     return SimpleNamespace(Button=partial(widgets.Button, layout=layout(widgets), style=style, _dom_classes=classes))
 
 
-@cache
 def _button_style(widgets: ModuleType) -> Any:
-    return widgets.Button().style
+    return _shared(("button", widgets), lambda: widgets.Button().style)
