@@ -30,7 +30,7 @@ import multiprocessing
 from pickle import PicklingError
 from typing import Any
 
-from nbmp.reports import RankFailure, render
+from nbmp.reports import COLOURS, RankFailure, render
 
 
 class ProcessException(Exception):
@@ -46,6 +46,8 @@ class ProcessException(Exception):
         How many ranks there were.
     aftermath : str
         What became of the other ranks.
+    stopped : str
+        When none failed and some were stopped: which, and by whom.
     """
 
     def __init__(self, msg: str, error_index: int, error_pid: int | None):
@@ -56,6 +58,7 @@ class ProcessException(Exception):
         self.failures: tuple[RankFailure, ...] = ()
         self.world_size = 0
         self.aftermath = ""
+        self.stopped = ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.msg, self.error_index, self.error_pid), self.__dict__
@@ -151,6 +154,9 @@ class DeviceError(RuntimeError):
 
 class LaunchTimeoutError(multiprocessing.TimeoutError):
     """Ranks did not end in the time they were given, and were stopped."""
+
+    def _render_traceback_(self, *_: Any) -> list[str]:
+        return [f"{COLOURS.red}{type(self).__name__}{COLOURS.off}: {self}"]
 
 
 class StartError(RuntimeError):

@@ -101,14 +101,16 @@ def render(title: str, error: Any, *, colour: bool) -> list[str]:
     ink = COLOURS if colour else Palette()
     first = next((failure for failure in error.failures if failure.rank == error.error_index), None)
     if first is None:  # made by hand, or by something that is not a launch
-        return [f"{ink.red}{title}{ink.off}: {error}"]
+        lines = [f"{ink.red}{title}{ink.off}: {error.stopped or error}"]
+        return [*lines, "", error.aftermath] if error.stopped and error.aftermath else lines
     of = f" of {error.world_size}" if error.world_size else ""
     what = _headline(first, ink)
     lines = [f"{ink.red}{title}{ink.off}: rank {first.rank}{of} (pid {first.pid}) {what}"]
     if first.stage != RUNNING:
         lines.append(f"It was {first.stage}.")
     if first.report is not None:
-        lines += ["", *exception_lines(first.report, f"rank {first.rank}", ink)]
+        described = list(exception_lines(first.report, f"rank {first.rank}", ink))
+        lines += ["", *described] if described else []
     elif first.stack:
         lines += ["", *stack_lines(first.stack, f"rank {first.rank}", ink)]
     if first.hint:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
@@ -50,6 +51,9 @@ class ProcessContext:
         Descriptor that becomes readable when a rank has ended -> rank; ranks that have ended are removed.
     ranks : tuple of RankRecord
         State, pid, seconds, last line, result and failure of each rank.
+    results : list
+        What the function returned in each rank, in rank order; None for a rank that has not returned (yet:
+        `ranks[k].state` tells).
     start_method, start_method_reason : str
     finished : threading.Event
         Set when all ranks have ended and all they wrote has been shown.
@@ -79,7 +83,7 @@ class ProcessContext:
         self._joins: list[None] = []
         """One entry for each `join` that waits."""
         self._at_end: list[Callable[[], None]] = []
-        self._stopped_by = ""
+        self._stopped_by = self._stopped = ""
         self._number = next(_counter)
         self.aftermath = ""
         self._changed = threading.Condition()
@@ -88,6 +92,11 @@ class ProcessContext:
             Supervisor(records, frontend, sink, self._changed, self._rank_ended).start()
         else:
             self.finished.set()
+
+    def __repr__(self) -> str:
+        count = Counter(record.state for record in self.ranks)
+        states = ", ".join(f"{number} {state}" for state, number in count.items())
+        return f"<nbmp.{type(self).__name__}: {self.world_size} ranks by {self.start_method}, {states or 'none there'}>"
 
     @property
     def world_size(self) -> int:
@@ -232,7 +241,9 @@ class ProcessContext:
             killed = living()
             self._signal(killed, signal.SIGKILL)
             self._wait(lambda: not living(), KILL_SECONDS)
-            self.aftermath = _told(asked, killed, living(), time.monotonic() - begun)
+            stopped = [record for record in asked if not record.ended or record.state == "stopped"]
+            self._stopped = _told(stopped, killed, living(), time.monotonic() - begun)
+            self.aftermath = ", ".join(filter(None, (self._stopped, _told_of_others(asked, stopped))))
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""
@@ -242,10 +253,12 @@ class ProcessContext:
         first = min(failures, key=lambda failure: failure.when)
         return f"rank {first.rank} (pid {first.pid}) failed and its launch was never joined: {first.summary}"
 
-    def halt(self, grace_period: float = TERM_SECONDS, ranks: Iterable[int] | None = None) -> str:
+    def halt(
+        self, grace_period: float = TERM_SECONDS, ranks: Iterable[int] | None = None, *, reason: str = "stop()"
+    ) -> str:
         """As `stop`; return in a line what became of them."""
         told = self.aftermath
-        self.stop(grace_period, ranks=ranks)
+        self.stop(grace_period, ranks=ranks, reason=reason)
         return "had ended before" if self.aftermath is told else self.aftermath
 
     def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
@@ -394,14 +407,19 @@ class ProcessContext:
         code = self.processes[record.rank].exitcode or -signal.SIGTERM
         name = signal_name(-code)
         message = f"process {record.rank} terminated with signal {name}\nIt was stopped by {self._stopped_by}."
-        return ProcessExitedException(message, record.rank, record.pid, code, name)
+        error = ProcessExitedException(message, record.rank, record.pid, code, name)
+        stopped = [record for record in self.ranks if record.state == "stopped"]
+        were = "were" if len(stopped) > 1 else "was"
+        error.stopped = f"{names_of(stopped, 'rank')} of {self.world_size} {were} stopped by {self._stopped_by}"
+        return error
 
     def _tell_aftermath(self) -> str:
-        if not self.aftermath:
+        if not self._stopped:
             return ""
-        ended = [record for record in self.ranks if record.failure is None and not record.stopping]
-        had_finished = f"{_names(ended, 'rank')} had finished, " if ended else ""
-        return f"The other ranks were stopped: {had_finished}{self.aftermath}."
+        done = [record for record in self.ranks if record.state == "done"]
+        had_finished = f"{names_of(done, 'rank')} had finished, " if done else ""
+        who = "The other ranks were stopped" if self._failed() else "What became of the ranks"
+        return f"{who}: {had_finished}{self._stopped}."
 
     def _assert_own(self) -> None:
         if os.getpid() != self._owner:
@@ -415,19 +433,29 @@ class SpawnContext(ProcessContext):
 def _told(
     asked: Sequence[RankRecord], killed: Sequence[RankRecord], stuck: Sequence[RankRecord], seconds: float
 ) -> str:
-    """Return in a line what became of ranks that were stopped."""
+    """Return in a line what became of ranks that were stopped; empty when they ended by themselves meanwhile."""
     obeyed = [record for record in asked if record not in killed]
+    killed = [record for record in killed if record in asked]
     parts = []
     if obeyed:
-        parts.append(f"{_names(obeyed, 'rank')} ended {seconds:.1f} s after SIGTERM")
+        parts.append(f"{names_of(obeyed, 'rank')} ended {seconds:.1f} s after SIGTERM")
     if killed:
-        parts.append(f"{_names(killed, '' if obeyed else 'rank')} did not end on SIGTERM and got SIGKILL")
+        parts.append(f"{names_of(killed, '' if obeyed else 'rank')} did not end on SIGTERM and got SIGKILL")
     if stuck:
-        parts.append(f"{_names(stuck)} cannot be killed (hanging in the kernel) and was given up")
+        parts.append(f"{names_of(stuck)} cannot be killed (hanging in the kernel) and was given up")
     return ", ".join(parts)
 
 
-def _names(records: Sequence[RankRecord], noun: str = "") -> str:
+def _told_of_others(asked: Sequence[RankRecord], stopped: Sequence[RankRecord]) -> str:
+    """Return in a line what became of ranks that were to be stopped and were quicker."""
+    quicker = [record for record in asked if record not in stopped]
+    done = [record for record in quicker if record.state == "done"]
+    failed = [record for record in quicker if record.state != "done"]
+    parts = [f"{names_of(done, 'rank')} finished"] if done else []
+    return ", ".join([*parts, *([f"{names_of(failed, 'rank')} failed"] if failed else [])])
+
+
+def names_of(records: Sequence[RankRecord], noun: str = "") -> str:
     """Return `rank 1`, `ranks 1 and 3`, `ranks 0 to 7`."""
     names = [str(record.rank) for record in records]
     if len(names) > 3 and records[-1].rank - records[0].rank == len(names) - 1:

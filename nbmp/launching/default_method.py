@@ -40,7 +40,7 @@ def set_start_method(method: str | None, force: bool = False) -> None:
         When one was chosen before, unless `force` is given.
     """
     if _chosen is not None and not force:
-        raise RuntimeError("context has already been set")
+        raise RuntimeError(f"context has already been set: the start method is {_chosen!r}; force=True changes it")
     if method is not None or not force:
         check_method(method)
     inherit(method)

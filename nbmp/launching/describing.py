@@ -33,11 +33,16 @@ def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
         type_name=raw.type_name,
         message=raw.message,
         frames=users,
-        raised_in=describe(last, frontend) if last is not None and not is_users(last.filename) else None,
+        raised_in=describe(last, frontend) if last is not None and _is_librarys(last.filename) else None,
         notes=raw.notes,
         earlier=None if raw.earlier is None else report(raw.earlier, frontend),
         is_cause=raw.is_cause,
     )
+
+
+def _is_librarys(filename: str) -> bool:
+    """Return whether a file is worth a line: not the user's, and not nbmp's, whose messages say all."""
+    return not is_users(filename) and not filename.startswith(OURS)
 
 
 def crash_frames(text: str, frontend: Frontend) -> tuple[Frame, ...]:

@@ -69,6 +69,17 @@ class Call(NamedTuple):
     fn: Callable[..., Any]
     args: tuple[Any, ...]
 
+    def run(self, rank: int) -> Any:
+        """Call it; a TypeError of the call itself says how it was called."""
+        try:
+            return self.fn(rank, *self.args)
+        except TypeError as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is None:  # it did not get into `fn`
+                count = len(self.args)
+                given = f"the rank and {count} argument{'' if count == 1 else 's'}"
+                error.add_note(f"fn is called as fn(rank, *args): here with {given}")
+            raise
+
 
 class Seeds(NamedTuple):
     """Seeds for the global random generators of one rank."""

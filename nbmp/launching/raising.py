@@ -59,7 +59,9 @@ def _raw(error: BaseException, chain: int) -> RawException:
     earlier = error.__context__ if error.__cause__ is None and not error.__suppress_context__ else error.__cause__
     kind = type(error)
     name = (
-        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+        kind.__qualname__
+        if kind.__module__ in ("builtins", "__main__", "nbmp.errors")
+        else f"{kind.__module__}.{kind.__qualname__}"
     )
     return RawException(
         type_name=name,

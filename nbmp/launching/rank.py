@@ -18,11 +18,12 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.process import current_process
-from types import FunctionType
+from types import CoroutineType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbmp import platforms
 from nbmp.channels import Channel
+from nbmp.errors import CannotTravelError
 from nbmp.launching import board, default_method, frontends, onuse, seeds, tracker
 from nbmp.launching.bars import tqdms
 from nbmp.launching.board import Row
@@ -191,7 +192,7 @@ class _Rank:
         finally:
             self._process._unpickles = False
         _fill_main(call.fn)
-        return lambda rank: call.fn(rank, *call.args)
+        return call.run
 
     def _send(self, kind: int, parcel: Parcel) -> None:
         with self._sending:
@@ -244,6 +245,12 @@ def _inode(fd: int) -> int:
 def _result(value: Any) -> Parcel:
     if type(value) in _PLAIN:
         return plain(value)  # cloudpickle need not be loaded for these
+    if isinstance(value, GeneratorType | CoroutineType):
+        raise CannotTravelError(
+            "result cannot travel to another process: it is a "
+            + ("generator; list(...) of it can" if isinstance(value, GeneratorType) else "coroutine; asyncio.run it"),
+            "result",
+        )
     from nbmp.pickling.leaving import dumps
 
     return dumps(value, name="result", to_main=True, farewell=True)

@@ -59,6 +59,9 @@ class RankRecord:
         self._ended_at: float | None = None
         self._final_state: str | None = None
 
+    def __repr__(self) -> str:
+        return f"<rank {self.shown_as} (pid {self.pid}): {self.state}, {self.seconds:.1f} s>"
+
     @property
     def pid(self) -> int | None:
         return None if self.process is None else self.process.pid

@@ -38,7 +38,7 @@ class Group(Protocol):
     def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float) -> Stacks:
         """Return where they are."""
 
-    def halt(self, grace_period: float, ranks: Iterable[int] | None = None) -> str:
+    def halt(self, grace_period: float, ranks: Iterable[int] | None = None, *, reason: str = ...) -> str:
         """End them, within about this time; return in a line what became of them."""
 
 

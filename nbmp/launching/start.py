@@ -11,7 +11,7 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from nbmp.errors import LaunchTimeoutError
-from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext, names_of
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import current
@@ -137,17 +137,17 @@ def spawn(
 
 def join_in_time(context: ProcessContext, timeout: float | None, grace_period: float | None) -> None:
     """As `ProcessContext.join`; stops them and raises LaunchTimeoutError when some still run after `timeout`."""
-    if not context.join(timeout, grace_period):
+    if not context.join(timeout, grace_period) and timeout is not None:
         raise stop_late(context, timeout, grace_period)
 
 
-def stop_late(context: ProcessContext, timeout: float | None, grace_period: float | None) -> LaunchTimeoutError:
+def stop_late(context: ProcessContext, timeout: float, grace_period: float | None) -> LaunchTimeoutError:
     """End ranks whose time is up, and return the error that says so."""
-    late = [str(record.rank) for record in context.ranks if not record.ended]
-    context.stop(INTERRUPT_SECONDS if grace_period is None else grace_period, reason=f"its timeout of {timeout} s")
+    late = [record for record in context.ranks if not record.ended]
+    context.stop(INTERRUPT_SECONDS if grace_period is None else grace_period, reason=f"its timeout of {timeout:g} s")
     return LaunchTimeoutError(
-        f"rank{'s' if len(late) > 1 else ''} {', '.join(late)} of {context.world_size} still ran after {timeout} s "
-        "and were stopped; give them a longer timeout, or None"
+        f"{names_of(late, 'rank')} of {context.world_size} still ran after {timeout:g} s and "
+        f"{'were' if len(late) > 1 else 'was'} stopped; give them a longer timeout, or none"
     )
 
 
@@ -194,7 +194,7 @@ def start(
 
     try:
         with held_back():
-            context = begin(told, parcel or _inherited(fn, arguments), choice, in_libraries, follow)
+            context = begin(told, parcel or Call(fn, arguments).run, choice, in_libraries, follow)
             _show_monitor(context)
             wait(context)
     except BaseException:
@@ -234,10 +234,6 @@ def _check_env(env: Mapping[Any, Any] | None) -> None:
             raise ValueError(
                 f"env cannot have {name!r}: {value!r}: a name is not empty and has no '=', nothing has a NUL"
             )
-
-
-def _inherited(fn: Callable[..., Any], args: tuple[Any, ...]) -> Callable[[int], Any]:
-    return lambda rank: fn(rank, *args)
 
 
 def _show_monitor(context: ProcessContext) -> None:

@@ -131,7 +131,7 @@ class Workers:
     def start_method_reason(self) -> str:
         return next((worker.context.start_method_reason for worker in list(self._workers)), "")
 
-    def halt(self, grace_period: float, ranks: Iterable[int] | None = None) -> str:
+    def halt(self, grace_period: float, ranks: Iterable[int] | None = None, *, reason: str = "") -> str:
         """End the pool, whatever `ranks` says; return in a line what became of it."""
         count = len(self._workers)
         self.terminate()

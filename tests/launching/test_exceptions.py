@@ -54,6 +54,22 @@ def caught(method: str, function: Any, *args: Any, nprocs: int = 1) -> nbmp.Proc
     return raised.value
 
 
+def take_nothing() -> None:
+    pass
+
+
+@pytest.mark.parametrize(("args", "count"), [((), "0 arguments"), ((1,), "1 argument")])
+def test_call_with_the_wrong_number_of_arguments_says_how_it_was(method: str, args: Any, count: str) -> None:
+    error = caught(method, take_nothing, *args)
+    shown = "\n".join(error._render_traceback_())
+    assert "take_nothing() takes 0 positional arguments" in shown
+    assert f"fn is called as fn(rank, *args): here with the rank and {count}\n" in shown
+
+
+def test_other_type_errors_do_not() -> None:
+    assert "fn is called" not in str(caught("fork", fail_by, TypeError, {}))
+
+
 def fail_in_rank_1(rank: int) -> None:
     if rank == 1:
         raise ValueError("shapes do not match")

@@ -144,7 +144,7 @@ def test_generator_function_can_be_an_argument(method: str) -> None:
 
 
 def test_generator_as_a_result_is_an_error_that_names_it(method: str) -> None:
-    with pytest.raises(nbmp.ProcessRaisedException, match=r"result cannot travel.*generator"):
+    with pytest.raises(nbmp.ProcessRaisedException, match=r"result cannot travel.*it is a generator; list"):
         nbmp.launch(counting, (4,), start_method=method)
 
 

@@ -66,7 +66,19 @@ def test_join_after_stop_says_that_ranks_were_stopped_and_again(method: str, tmp
         with pytest.raises(nbmp.ProcessExitedException, match=r"signal SIGTERM\nIt was stopped by stop\(\)") as raised:
             context.join()
         assert raised.value.failures == ()
+        shown = "\n".join(raised.value._render_traceback_())
+        assert "ProcessExitedException\x1b[0m: ranks 0 and 1 of 2 were stopped by stop()\n" in shown
     assert none_runs(pid for pid in context.pids() if pid)
+
+
+def test_a_launch_and_its_ranks_tell_their_state_by_their_repr(tmp_path: Path) -> None:
+    context = functions.begin(functions.stay_then_wait, (str(tmp_path),), 2, "fork")
+    content(tmp_path / "pid0"), content(tmp_path / "pid1")
+    assert repr(context) == "<nbmp.ProcessContext: 2 ranks by fork, 2 running>"
+    (tmp_path / "go").touch()
+    assert context.join()
+    assert repr(context) == "<nbmp.ProcessContext: 2 ranks by fork, 2 done>"
+    assert repr(context.ranks[1]).startswith(f"<rank 1 (pid {context.ranks[1].pid}): done, ")
 
 
 def test_stop_after_the_end_changes_nothing(method: str) -> None:
@@ -132,7 +144,7 @@ def test_all_ranks_that_fail_within_the_grace_period_are_told(method: str, tmp_p
 
 def test_launch_with_a_timeout_stops_ranks_and_names_them(method: str, tmp_path: Path) -> None:
     begun = time.monotonic()
-    with pytest.raises(nbmp.LaunchTimeoutError, match=r"rank 1 of 2 still ran after 3 s and were? stopped"):
+    with pytest.raises(nbmp.LaunchTimeoutError, match=r"rank 1 of 2 still ran after 3 s and was stopped"):
         nbmp.launch(functions.first_ends_second_waits, (str(tmp_path),), 2, start_method=method, timeout=3)
     assert time.monotonic() - begun < 15
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -56,6 +57,28 @@ def test_others_get_sigterm_after_a_failure(method: str, tmp_path: Path) -> None
     assert exit_codes(context) == [1, -signal.SIGTERM]
     assert "rank" in raised.value.aftermath or "1 ended" in raised.value.aftermath
     assert "SIGTERM" in raised.value.aftermath
+
+
+def fail_when_another_is_done(rank: int, folder: str) -> None:
+    if rank == 1:
+        functions.stay(rank, folder)
+    if rank == 2:
+        functions.wait_for(rank, f"{folder}/pid1")
+        functions.wait_for(rank, f"{folder}/pid3")
+        raise ValueError("rank 2 failed")
+    if rank == 3:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+        functions.stay(rank, folder)
+
+
+def test_only_ranks_that_did_not_end_by_themselves_are_called_stopped(method: str, tmp_path: Path) -> None:
+    context = functions.begin(fail_when_another_is_done, (str(tmp_path),), 4, method)
+    assert until(lambda: context.ranks[0].ended and context.ranks[2].ended)
+    with pytest.raises(nbmp.ProcessRaisedException, match="rank 2 failed") as raised:
+        context.join()
+    assert [record.state for record in context.ranks] == ["done", "stopped", "raised", "done"]
+    told = raised.value.aftermath
+    assert re.fullmatch(r"The other .* stopped: ranks 0 and 3 had finished, rank 1 ended \S+ s after SIGTERM\.", told)
 
 
 def test_rank_that_ignores_sigterm_gets_sigkill_after_the_grace_period(method: str, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_failure_that_a_join_tells_is_told_once(kernel: Kernel) -> None:
 
 def test_ranks_whose_time_is_up_are_stopped_and_that_is_told(kernel: Kernel) -> None:
     cell = kernel.run("%%mpspawn -n 2 --bg --timeout 0.5\ntime.sleep(100)")
-    assert red(kernel, cell).startswith("LaunchTimeoutError: ranks 0, 1 of 2 still ran after 0.5 s and were stopped")
+    assert red(kernel, cell).startswith("LaunchTimeoutError: ranks 0 and 1 of 2 still ran after 0.5 s and were stopped")
     assert kernel.run("[rank.state for rank in nbmp.last_launch().ranks]").value == "['stopped', 'stopped']"
 
 

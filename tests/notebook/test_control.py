@@ -74,6 +74,8 @@ def test_the_table_shows_all_that_runs_by_the_names_of_variables(kernel: Kernel,
     ]
     assert rows[0].endswith("ready")
     assert "waits for a task" in kernel.run("%mpstack pool").text()
+    left = "no launch runs\npool: a pool, left alone (%mpstop pool ends it)\n"
+    assert kernel.run("%mpstop").text() == left
     assert kernel.run("%mpstop pool").text() == "pool: the pool and its 1 workers have ended\n"
     end(kernel)
     assert kernel.run("%mpstatus").text() == "no ranks run\n"
@@ -86,6 +88,8 @@ def test_stopping_says_what_happened_in_one_line(kernel: Kernel, launched: str) 
     assert kernel.run("[r.state for r in ctx.ranks]").value == "['running', 'stopped']"
     assert re.fullmatch(r"ctx: rank 0 ended \d\.\d s after SIGTERM\n", kernel.run("%mpstop").text())
     assert kernel.run("%mpstop").text() == "no launch runs\n"
+    told = kernel.run("ctx.join()", fails=True).error
+    assert "ProcessExitedException: ranks 0 and 1 of 2 were stopped by %mpstop\n" in told
 
 
 @pytest.mark.parametrize(

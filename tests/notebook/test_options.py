@@ -24,6 +24,8 @@ WRONG = [
     ("--grace-period -1", "pass", "--grace-period needs a number of seconds, not '-1'"),
     ("--threads none", "pass", "--threads needs a whole number of at least 1, not 'none'"),
     ("--env HOME", "pass", "--env needs NAME=VALUE, not 'HOME'"),
+    ("--nprocs 4", "pass", "there is no option --nprocs; for the number of ranks write -n"),
+    ("-n 2 # two ranks", "pass", "a comment stands on a line of its own, in the body"),
     ("--fast", "pass", "there is no option --fast"),
     ("4", "pass", "'4' belongs to no option; for 4 ranks write -n 4"),
     ("--out 'a", "pass", "No closing quotation"),
@@ -46,6 +48,8 @@ def test_help_lists_every_option_and_starts_nothing(kernel: Kernel, text: str) -
     cell = kernel.run(text)
     for option in ("-n N", "--start-method", "--bg", "--name", "--out", "--timeout", "--grace-period", "--env"):
         assert option in cell.text()
+    assert "stays in its rank, but for shared arrays" in cell.text()
+    assert "np.random.default_rng([seed, rank])" in cell.text()
     assert not cell.of("display_data")
 
 
@@ -70,7 +74,8 @@ def test_the_default_number_of_ranks_is_the_number_of_cores(kernel: Kernel) -> N
 
 def test_time_that_is_up_stops_the_ranks(kernel: Kernel) -> None:
     cell = kernel.run("%%mpspawn -n 2 --timeout 0.5 --grace-period 0.5\nimport time\ntime.sleep(60)", fails=True)
-    assert "LaunchTimeoutError" in cell.error
+    assert "LaunchTimeoutError: ranks 0 and 1 of 2 still ran after 0.5 s and were stopped" in cell.error
+    assert len(cell.error.strip().splitlines()) == 1
     assert cell.ended - cell.started < 15
 
 

@@ -41,7 +41,7 @@ def test_choice_is_what_everything_is_started_by(method: str) -> None:
 
 def test_choosing_twice_is_an_error_unless_it_is_forced() -> None:
     nbmp.set_start_method("spawn")
-    with pytest.raises(RuntimeError, match=r"^context has already been set$"):
+    with pytest.raises(RuntimeError, match=r"^context has already been set: the start method is '\w+'; force=True"):
         nbmp.set_start_method("spawn")
     nbmp.set_start_method("forkserver", force=True)
     assert nbmp.get_start_method() == "forkserver"

@@ -40,7 +40,7 @@ def place_of_body(shell: Any, body: str) -> Place:
     cell = _typed_cell(shell)
     filename = _calling_cell(shell)
     if cell is None or filename is None or not cell.rstrip().endswith(body.rstrip()):
-        return Place(shell.compile.cache(body, shell.execution_count), 1)
+        return Place(shell.compile.cache(body, _number(shell)), 1)
     lines_above = cell.rstrip()[: -len(body.rstrip())].count("\n")
     _remember(filename, cell)
     return Place(filename, lines_above + 1)
@@ -54,6 +54,11 @@ def _calling_cell(shell: Any) -> str | None:
             return frame.f_code.co_filename
         frame = frame.f_back
     return None
+
+
+def _number(shell: Any) -> int:
+    """Return the number of the cell that is running: some versions of IPython have counted on already."""
+    return len(shell.history_manager.input_hist_raw) - 1 or int(shell.execution_count)
 
 
 def _typed_cell(shell: Any) -> str | None:

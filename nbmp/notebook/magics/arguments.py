@@ -11,6 +11,9 @@ EPILOG = """\
 The body runs in every rank with `rank` and `world_size` defined and the notebook's names at hand. Its last
 expression is the rank's result; the list of results, by rank, is the cell's value. Under fork every name of
 the notebook is there; under spawn and forkserver those that the body refers to, also through functions.
+What the body assigns or changes stays in its rank, but for shared arrays: send it back as the last expression.
+`random` and `numpy.random` are seeded for each rank; a generator of the notebook repeats its numbers in every
+rank: make one in the body, `rng = np.random.default_rng([seed, rank])`.
 `{name}` in the options is the value of that variable: `-n {workers}`.
 
     %%mpspawn -n 4 --out sums

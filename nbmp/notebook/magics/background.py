@@ -20,7 +20,6 @@ from nbmp.launching.start import stop_late
 from nbmp.notebook.magics.arguments import Options
 from nbmp.notebook.output.channel import channel_here, is_unattended
 from nbmp.notebook.output.results import data_of
-from nbmp.reports import COLOURS
 
 _log = logging.getLogger("nbmp")
 
@@ -64,8 +63,8 @@ class _Follower:
 
     def _follow(self) -> None:
         context, timeout, grace_period = self._context, self._options.timeout, self._options.grace_period
-        if not context.follow(timeout, grace_period):
-            self._tell([f"{COLOURS.red}LaunchTimeoutError{COLOURS.off}: {stop_late(context, timeout, grace_period)}"])
+        if not context.follow(timeout, grace_period) and timeout is not None:
+            self._tell(stop_late(context, timeout, grace_period)._render_traceback_())
             return
         error = context.error()
         if error is None:

@@ -5,7 +5,6 @@ from typing import Any
 
 from IPython.core.magic import Magics, line_magic, magics_class
 
-from nbmp.launching.registry import running
 from nbmp.monitoring.status import status
 from nbmp.notebook.magics import naming
 from nbmp.notebook.magics.parsing import Parser, seconds
@@ -98,6 +97,8 @@ class ControlMagics(Magics):
         if pools:
             raise parser.wrong(f"{pools[0]} is a pool, which would replace its workers: %mpstop {pools[0]} ends it")
         for name, group, ranks in to_stop:
-            print(f"{name}: {group.halt(options.grace_period, ranks)}")
+            print(f"{name}: {group.halt(options.grace_period, ranks, reason='%mpstop')}")
         if not to_stop:
-            print("no launch runs" + (": pools are stopped by name" if running() else ""))
+            print("no launch runs")
+        for left in [one for one in found if one not in to_stop]:
+            print(f"{left.name}: a pool, left alone (%mpstop {left.name} ends it)")

@@ -71,10 +71,14 @@ class Parser(argparse.ArgumentParser):
         raise self.wrong(f"{option} {text}")
 
     def _not_known(self, word: str) -> str:
+        if word.startswith("#"):
+            return "a comment stands on a line of its own, in the body"
         if not word.startswith("-"):
             hint = f"; for {word} ranks write -n {word}" if word.isdecimal() and "-n" in self.options() else ""
             return f"{word!r} belongs to no option{hint}"
         option = word.partition("=")[0]
+        if option in ("--nprocs", "--np", "--ranks", "--world-size", "--workers") and "-n" in self.options():
+            return f"there is no option {option}; for the number of ranks write -n"
         return f"there is no option {option}{did_you_mean(option, self.options())}"
 
 
