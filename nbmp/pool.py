@@ -75,6 +75,7 @@ class Pool:
 
     def apply(self, func: Callable[..., Any], args: Iterable[Any] = (), kwds: dict[str, Any] | None = None) -> Any:
         """Return `func(*args, **kwds)`, called in a worker. Errors as for `AsyncResult.get`."""
+        __tracebackhide__ = True
         return self.apply_async(func, args, kwds).get()
 
     def apply_async(
@@ -102,12 +103,14 @@ class Pool:
 
     def map(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
         """Return `[func(item) for item in iterable]`, computed by the workers in chunks of `chunksize`."""
+        __tracebackhide__ = True
         return self._map(MAP, func, iterable, chunksize)
 
     def starmap(
         self, func: Callable[..., Any], iterable: Iterable[Iterable[Any]], chunksize: int | None = None
     ) -> list[Any]:
         """Return `[func(*item) for item in iterable]`; see `map`."""
+        __tracebackhide__ = True
         return self._map(STARMAP, func, iterable, chunksize)
 
     def map_async(
@@ -196,6 +199,7 @@ class Pool:
             self._workers.renew()
 
     def _map(self, kind: int, func: Callable[..., Any], iterable: Iterable[Any], chunksize: int | None) -> list[Any]:
+        __tracebackhide__ = True
         self._begin()
         result = MapResult(self._workers, self)
         items = _sized(iterable)

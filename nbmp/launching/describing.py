@@ -16,6 +16,8 @@ OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
 
 _CRASH_LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
+_TRACEBACK_FILE = re.compile(r'(?<=^  )File "(.*)"(?=, line \d)', re.MULTILINE)
+
 _ESCAPED = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|\\U[0-9a-f]{8}")
 
 _RANK, _CALLS = os.path.join(OURS, "launching", "rank.py"), "_body"
@@ -82,6 +84,15 @@ def describe(raw: RawFrame, frontend: Frontend) -> Frame:
     if not source and raw.source:
         source = ((raw.line, raw.source),)
     return Frame(frontend.cell_name(raw.filename) or _short(raw.filename), raw.line, raw.function, source)
+
+
+def in_cells(text: str, frontend: Frontend) -> str:
+    """Return a traceback as text, its files that are cells called as a person knows them."""
+
+    def named(found: re.Match[str]) -> str:
+        return frontend.cell_name(found[1]) or found[0]
+
+    return _TRACEBACK_FILE.sub(named, text)
 
 
 def _short(filename: str) -> str:

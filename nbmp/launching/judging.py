@@ -4,7 +4,7 @@ import signal
 import time
 
 from nbmp import platforms
-from nbmp.launching.describing import crash_frames, report
+from nbmp.launching.describing import crash_frames, in_cells, report
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.process import UNKNOWN_STATUS
 from nbmp.launching.record import RankRecord
@@ -24,7 +24,7 @@ def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: i
     """
     if record.raised is not None:
         told = record.raised
-        text, described = told.text, report(told.exception, frontend)
+        text, described = in_cells(told.text, frontend), report(told.exception, frontend)
         return "raised", RankFailure(record.rank, record.pid, told.when, told.stage, 1, None, described, text)
     if record.left_with is not None:
         return ("exited", _exited(record, record.left_with)) if record.left_with else ("done", None)

@@ -4,7 +4,7 @@ import pickle
 import signal
 
 from nbmp.errors import BrokenPoolError, ProcessRaisedException, WorkerExitedError
-from nbmp.launching.describing import report
+from nbmp.launching.describing import in_cells, report
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.judging import signal_name
 from nbmp.launching.messages import Raised
@@ -29,16 +29,16 @@ def task_error(raised: Raised, slot: int, pid: int | None, frontend: Frontend) -
     The original exception with the worker's traceback as its cause, when it could travel and is an `Exception`;
     otherwise, and when the task never ran, a `ProcessRaisedException` with its type, message and traceback as text.
     """
-    original = _original(raised)
+    original, text = _original(raised), in_cells(raised.text, frontend)
     if isinstance(original, Exception) and raised.stage == RUNNING:
-        original.__cause__ = RemoteTraceback(raised.text)
+        original.__cause__ = RemoteTraceback(text)
         return original
     while_doing = "" if raised.stage == RUNNING else f" while {raised.stage}"
     error = ProcessRaisedException(
-        f"\n\n-- Worker {slot} of the pool got the following error{while_doing}:\n{raised.text}", slot, pid
+        f"\n\n-- Worker {slot} of the pool got the following error{while_doing}:\n{text}", slot, pid
     )
     described = report(raised.exception, frontend)
-    error.failures = (RankFailure(slot, pid, raised.when, raised.stage, 1, None, described, raised.text),)
+    error.failures = (RankFailure(slot, pid, raised.when, raised.stage, 1, None, described, text),)
     error.__cause__ = original
     return error
 

@@ -12,8 +12,11 @@ from multiprocessing import TimeoutError
 from typing import Any
 
 from nbmp.errors import WorkerExitedError
+from nbmp.launching.interrupted import explain
 from nbmp.pools.workers import Workers
 from nbmp.waiting import Bell
+
+_INTERRUPTED = "the tasks of this call are lost: their workers were stopped and replaced; the pool goes on"
 
 Callback = Callable[[Any], object]
 
@@ -110,11 +113,13 @@ class AsyncResult(_Waited):
             What a task raised, with the worker's traceback as `__cause__`; a `ProcessRaisedException` when the
             exception cannot travel.
         """
+        __tracebackhide__ = True  # what a notebook shows is the user's call
         try:
             self.wait(timeout)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as press:
             if not self.ready():
                 self.stop("an interrupt")
+                explain(press, _INTERRUPTED)
             raise
         if not self.ready():
             raise TimeoutError
@@ -210,15 +215,18 @@ class Results(_Waited):
         return self
 
     def __next__(self) -> Any:
+        __tracebackhide__ = True
         return self.next()
 
     def next(self, timeout: float | None = None) -> Any:
         """Return the next result."""
+        __tracebackhide__ = True
         while True:
             try:
                 there = self._wait(lambda: bool(self._outcomes) or self._exhausted(), timeout)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as press:
                 self.stop("an interrupt")
+                explain(press, _INTERRUPTED)
                 raise
             if not there:
                 raise TimeoutError

@@ -74,10 +74,10 @@ def test_the_table_shows_all_that_runs_by_the_names_of_variables(kernel: Kernel,
     ]
     assert rows[0].endswith("ready")
     assert "waits for a task" in kernel.run("%mpstack pool").text()
+    end(kernel)
     left = "no launch runs\npool: a pool, left alone (%mpstop pool ends it)\n"
     assert kernel.run("%mpstop").text() == left
     assert kernel.run("%mpstop pool").text() == "pool: the pool and its 1 workers have ended\n"
-    end(kernel)
     assert kernel.run("%mpstatus").text() == "no ranks run\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,7 +69,20 @@ def test_b08_the_stop_button_and_the_pool_afterwards(kernel: Kernel) -> None:
     kernel.until(lambda: bool(cell.ended), "the interrupted cell is done")
     assert cell.ended - pressed < 2
     assert cell.of("error")[0].content["ename"] == "KeyboardInterrupt"
+    assert cell.error.endswith("KeyboardInterrupt: " + LOST)
     kernel.run("assert pool.apply_async(abs, (-1,)).get(timeout=5) == 1; assert gone(pids, 5)")
+
+
+LOST = "the tasks of this call are lost: their workers were stopped and replaced; the pool goes on"
+
+
+def test_error_of_a_task_shows_cells_by_name_and_hides_most_frames_of_the_pool(kernel: Kernel) -> None:
+    kernel.run("def divide(x): return 1 / x\npool = Pool(1)")
+    cell = kernel.run("pool.map(divide, [0])", fails=True)
+    kernel.run("pool.terminate()")
+    assert re.search(r"Cell In\[\d+\], line 1, in divide\n", cell.error)
+    assert "ipykernel_" not in cell.error
+    assert "nbmp/pool.py" not in cell.error
 
 
 def test_output_of_tasks_comes_in_the_cell_that_made_the_pool(kernel: Kernel) -> None:
