@@ -24,8 +24,10 @@ def both_streams(rank: int) -> None:
 def test_output_of_a_rank_can_be_read_in_the_order_of_its_lines(method: str, capfd: pytest.CaptureFixture[str]) -> None:
     context = functions.begin(both_streams, (), 2, method)
     assert context.join()
-    lines = [f"{stream} {number}" for number in range(3) for stream in ("out", "err")] + ["no end"]
-    assert context.output(1).splitlines() == lines
+    lines = context.output(1).splitlines()
+    # the order between the two streams is that in which they were read: on a busy machine several lines at a time
+    assert [line for line in lines if "err" not in line] == ["out 0", "out 1", "out 2", "no end"]
+    assert [line for line in lines if "err" in line] == ["err 0", "err 1", "err 2"]
     kept = context.ranks[1].output
     assert kept.lines == 7
     assert kept.tail(2) == lines[-2:]

@@ -98,6 +98,8 @@ def be_odd(rank: int) -> None:
 def test_rank_that_cannot_answer_says_why() -> None:
     context = functions.begin(be_odd, (), 4, "fork")
     try:
+        # not asked before: a question that comes in the very moment of an exec would end the new program
+        assert until(lambda: Path(f"/proc/{context.pids()[1]}/cmdline").read_bytes().startswith(b"sleep"))
         found = settled(
             context,
             lambda stacks: (
