@@ -12,6 +12,7 @@ from collections import deque
 from multiprocessing.util import Finalize
 from weakref import WeakSet
 
+from nbmp import threads
 from nbmp.channels import Channel
 from nbmp.memory.room import kept_count, raise_limit
 from nbmp.pickling.parcel import Parcel
@@ -53,8 +54,8 @@ class Feeder:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         """The thread that sends; entered and taken out by itself, so that an interrupt cannot make it wrong."""
-        self._starting: threading.Thread | None = None
-        """One that was started and has not entered itself yet."""
+        self._starting: object = None
+        """Stands for one that was started and has not entered itself yet."""
         self._may_lose = False
         self._at_exit: Finalize | None = None
         _feeders.add(self)
@@ -101,18 +102,17 @@ class Feeder:
         if self._thread is None and self._starting is None:
             if self._at_exit is None and not self._may_lose:
                 self._at_exit = Finalize(None, self.join, exitpriority=-5)
-            thread = threading.Thread(target=self._feed, name="nbmp-feeder", daemon=True)
-            thread.start()
-            self._starting = thread
+            token = object()
+            threads.start(self._feed, token, name="nbmp-feeder")
+            self._starting = token
 
-    def _feed(self) -> None:
-        this = threading.current_thread()
+    def _feed(self, token: object) -> None:
         with self._lock:
-            if self._starting is this:
+            if self._starting is token:
                 self._starting = None
             if self._thread is not None:
                 return
-            self._thread = this
+            self._thread = threading.current_thread()
         stuck_since = 0.0
         while True:
             with self._lock:

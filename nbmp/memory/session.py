@@ -17,7 +17,7 @@ import threading
 import time
 from functools import partial
 
-from nbmp import platforms
+from nbmp import platforms, threads
 from nbmp.errors import MissingSegmentError
 from nbmp.memory import manager
 from nbmp.memory.descriptors import Owned, made
@@ -81,7 +81,7 @@ class Session:
 _own: Session | None = None
 _joined: WeakTable[Session] = WeakTable()
 _lock = threading.Lock()
-_starting: dict[str, threading.Thread] = {}
+_starting: set[str] = set()
 """Sessions whose manager is being started, and who waits for that."""
 
 
@@ -159,8 +159,7 @@ def _new() -> Session:
 
 
 def _start_manager(path: str) -> None:
-    starting = _starting.get(path)
-    if starting is not None and starting.is_alive():
+    if path in _starting:
         return
     null = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDWR, 0)
     output = [(os.POSIX_SPAWN_DUP2, 0, fd) for fd in (1, 2)]
@@ -170,13 +169,18 @@ def _start_manager(path: str) -> None:
     except OSError as error:
         logging.getLogger("nbmp").warning("the manager of named shared memory could not be started: %s", error)
         return
-    _starting[path] = threading.Thread(target=_reap, args=(pid,), name="nbmp-manager-start", daemon=True)
-    _starting[path].start()
+    _starting.add(path)
+    try:
+        threads.start(_reap, pid, path, name="nbmp-manager-start")
+    except BaseException:
+        _starting.discard(path)
+        raise
 
 
-def _reap(pid: int) -> None:
+def _reap(pid: int, path: str) -> None:
     with contextlib.suppress(ChildProcessError):  # somebody else's wait() took it
         os.waitpid(pid, 0)
+    _starting.discard(path)
 
 
 def _forget() -> None:

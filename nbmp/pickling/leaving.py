@@ -7,13 +7,12 @@ everything that the standard library teaches ForkingPickler   as there (connecti
 IPython's shell and its `exit`                                as what they are in a rank
 """
 
-import contextlib
 import linecache
 import os
 import sys
 import types
 from collections import ChainMap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from multiprocessing import context as mp_context
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
@@ -28,6 +27,12 @@ from nbmp.pickling.foreign import reducers
 from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.parcel import Parcel, Pieces, pack
 from nbmp.pickling.rebuilding import code_of_file, exception, main_class
+
+SPAWNING: Any = mp_context._tls  # type: ignore[attr-defined]  # `set_spawning_popen` is a call
+"""Where the standard library's objects look for the child that is spawned: only then do they hand out descriptors.
+
+Set as an attribute: an interrupt that came when the call that takes it back has begun would leave it there.
+"""
 
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -73,8 +78,13 @@ def dumps_alone(obj: Any, *, to_main: bool = False) -> bytes | None:
 
 def _dump(obj: Any, to_main: bool, *, alone: bool = False, farewell: bool = False) -> tuple[Pieces, Luggage]:
     pickled, luggage = Pieces(), Luggage(to_main, farewell or alone)
-    with handing_out_descriptors(luggage):
-        _Pickler(pickled, luggage, to_main, alone).dump(obj)
+    pickler = _Pickler(pickled, luggage, to_main, alone)
+    before = mp_context.get_spawning_popen()
+    try:
+        SPAWNING.spawning_popen = luggage
+        pickler.dump(obj)
+    finally:
+        SPAWNING.spawning_popen = before
     return pickled, luggage
 
 
@@ -126,17 +136,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
             return exception, (type(obj), reduced[1]), *reduced[2:]
         stranger = strangers.reduce(obj)
         return super().reducer_override(obj) if stranger is None else stranger
-
-
-@contextlib.contextmanager
-def handing_out_descriptors(luggage: Luggage) -> Iterator[None]:
-    """Let the standard library's objects think that a child is spawned: they hand out descriptors only then."""
-    before = mp_context.get_spawning_popen()
-    mp_context.set_spawning_popen(luggage)  # type: ignore[arg-type]  # it wants two names that `Luggage` has
-    try:
-        yield
-    finally:
-        mp_context.set_spawning_popen(before)
 
 
 def _reduce_code(code: types.CodeType) -> Reduced:

@@ -13,7 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from nbmp.pickling.foreign import reducers
-from nbmp.pickling.leaving import dumps
+from nbmp.pickling.leaving import SPAWNING, dumps
 from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.parcel import Parcel, Pieces, pack
 
@@ -58,13 +58,13 @@ def to_send(
     pickler = pickle.Pickler(pickled, 5, buffer_callback=luggage.take_buffer)
     pickler.dispatch_table = table
     before = mp_context.get_spawning_popen()
-    mp_context.set_spawning_popen(luggage)  # type: ignore[arg-type]  # it wants two names that `Luggage` has
     try:
+        SPAWNING.spawning_popen = luggage
         pickler.dump(obj)
     except Exception:
         return dumps(fields(*obj) if fields else obj, name=name, to_main=to_main, recycled=recycled)
     finally:
-        mp_context.set_spawning_popen(before)
+        SPAWNING.spawning_popen = before
     if pickled.mention(_MAIN):
         return dumps(obj, name=name, to_main=to_main, recycled=recycled)
     return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled)

@@ -6,11 +6,12 @@ map_async               in the calling thread, all at once: they are taken as th
 imap, imap_unordered    in a thread of their own, a few tasks ahead: the items may have no end
 """
 
+import contextvars
 import itertools
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
+from nbmp import threads
 from nbmp.pools.results import MapResult, Results
 from nbmp.pools.tasks import Function, chunk_task
 from nbmp.pools.workers import Workers
@@ -78,7 +79,7 @@ def feed_results(
         results.complete(error)
         workers.feed(-1)
 
-    threading.Thread(target=run, name="nbmp-pool-feeder", daemon=True).start()
+    threads.start(contextvars.copy_context().run, run, name="nbmp-pool-feeder")  # what `items` prints is the caller's
 
 
 def _feed(workers: Workers, job: _Fed, kind: int, function: Function, chunks: Iterator[list[Any]], ahead: bool) -> None:

@@ -211,11 +211,11 @@ def test_what_json_cannot_take_is_an_error_where_it_is_displayed(kernel: Kernel,
 
 def test_what_a_kernel_makes_plain_a_rank_makes_plain(kernel: Kernel) -> None:
     cell = kernel.run(
-        "%%mpspawn -n 1 --no-monitor\nimport datetime, numpy\n"
-        "display({'application/x': {'when': datetime.date(2020, 1, 2), 'n': [numpy.float64(2)], 'nan': float('nan')}},"
+        "%%mpspawn -n 1 --no-monitor\nimport numpy\nfrom datetime import datetime\n"
+        "display({'application/x': {'when': datetime(2020, 1, 2, 3), 'n': [numpy.float64(2)], 'nan': float('nan')}},"
         " raw=True)"
     )
     (shown,) = cell.of("display_data")
     data = shown.content["data"]["application/x"]
-    assert data.pop("when").startswith("2020-01-02")
+    assert data.pop("when").startswith("2020-01-02T03")
     assert data == {"n": [2.0], "nan": "nan"}

@@ -22,7 +22,8 @@ def ran(folder: Path, *cells: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_lines_and_results_come_while_others_run(tmp_path: Path) -> None:
-    done = ran(tmp_path, "%%mpspawn -n 2 --bg --name ctx\nprint('line')\nrank", "print('joined', ctx.join())")
+    join = "import sys\n_ = sys.stdout.write(f'joined {ctx.join()}\\n')"  # in one piece, for the results come too
+    done = ran(tmp_path, "%%mpspawn -n 2 --bg --name ctx\nprint('line')\nrank", join)
     lines = plain(done.stdout).splitlines()
     assert sorted(lines[:2]) == ["[0] line", "[1] line"]
     assert set(lines[2:]) >= {"joined True"}

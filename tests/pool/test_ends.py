@@ -96,7 +96,8 @@ SCRIPT = """
         return x + 1
 
     pool = Pool(2, start_method=sys.argv[1])
-    print(pool.map(f, [1]), flush=True)
+    sys.stdout.write(f"{pool.map(f, [1])}\\n")  # in one piece: the worker's line may come at the same time
+    sys.stdout.flush()
     open("pids", "w").write(" ".join(map(str, pool._workers.pids())))
     if sys.argv[2] == "busy":
         import time

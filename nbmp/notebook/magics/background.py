@@ -11,10 +11,10 @@ seen. Everything is imported before the ranks are forked, so that this thread ho
 import contextvars
 import logging
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
+from nbmp import threads
 from nbmp.launching.context import ProcessContext
 from nbmp.launching.start import stop_late
 from nbmp.notebook.magics.arguments import Options
@@ -28,7 +28,7 @@ def watch(shell: Any, context: ProcessContext, options: Options, is_shown: Calla
     """Follow these ranks to their end, and tell of it under the cell that runs now."""
     follower = _Follower(shell, context, options, is_shown)
     run = contextvars.copy_context().run  # it has the running cell
-    threading.Thread(target=run, args=(follower.run,), name="nbmp-background", daemon=True).start()
+    threads.start(run, follower.run, name="nbmp-background")
 
 
 def bind_results(namespace: dict[str, Any], name: str, context: ProcessContext) -> None:
