@@ -11,20 +11,19 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
-from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
+from nbmp.errors import ProcessException
 from nbmp.launching import unjoined
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
 from nbmp.launching.interrupted import explain
 from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
-from nbmp.launching.judging import signal_name
+from nbmp.launching.outcomes import error_of, quicker_line, stopped_line
 from nbmp.launching.process import RankProcess
 from nbmp.launching.record import RankRecord
 from nbmp.launching.supervisor import Supervisor
 from nbmp.launching.where.asking import SECONDS, ask
 from nbmp.launching.where.stacks import Stacks
 from nbmp.launching.where.watching import Wait, WaitWatch
-from nbmp.reports import RankFailure
 
 TERM_SECONDS = 30.0
 """From SIGTERM to SIGKILL after a failure, unless a grace period is given (torch's figure)."""
@@ -189,7 +188,7 @@ class ProcessContext:
         """Return what `join` raises, now that `follow` has returned; the same object each time."""
         with self._changed:
             if self._error is None:
-                self._error = self._made_error()
+                self._error = error_of(self.ranks, self._stopped_by, self._stopped)
             return self._error
 
     def mark_told(self) -> None:
@@ -242,8 +241,8 @@ class ProcessContext:
             self._signal(killed, signal.SIGKILL)
             self._wait(lambda: not living(), KILL_SECONDS)
             stopped = [record for record in asked if not record.ended or record.state == "stopped"]
-            self._stopped = _told(stopped, killed, living(), time.monotonic() - begun)
-            self.aftermath = ", ".join(filter(None, (self._stopped, _told_of_others(asked, stopped))))
+            self._stopped = stopped_line(stopped, killed, living(), time.monotonic() - begun)
+            self.aftermath = ", ".join(filter(None, (self._stopped, quicker_line(asked, stopped))))
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""
@@ -374,53 +373,6 @@ class ProcessContext:
                     self._has_cleaner = False
                     self._changed.notify_all()
 
-    def _made_error(self) -> ProcessException | None:
-        failures = tuple(record.failure for record in self.ranks if record.failure is not None)
-        if failures:
-            error = self._error_of(min(failures, key=lambda failure: failure.when))
-        elif any(record.state == "stopped" for record in self.ranks):
-            error = self._stop_error()
-        else:
-            return None
-        error.failures = failures
-        error.world_size = self.world_size
-        error.aftermath = self._tell_aftermath()
-        return error
-
-    def _error_of(self, failure: RankFailure) -> ProcessException:
-        rank, pid = failure.rank, failure.pid
-        tail = f"\n{failure.hint}" if failure.hint else ""
-        if failure.report is not None:
-            while_doing = "" if failure.stage == "running its function" else f" while {failure.stage}"
-            text = f"\n\n-- Process {rank} terminated with the following error{while_doing}:\n{failure.text}"
-            error = ProcessRaisedException(text, rank, pid)
-            error.__cause__ = self.ranks[rank].cause
-            return error
-        code = failure.exit_code or 0
-        if failure.signal_name is not None:
-            message = f"process {rank} terminated with signal {failure.signal_name}{tail}"
-            return ProcessExitedException(message, rank, pid, code, failure.signal_name)
-        return ProcessExitedException(f"process {rank} terminated with exit code {code}{tail}", rank, pid, code)
-
-    def _stop_error(self) -> ProcessExitedException:
-        record = next(record for record in self.ranks if record.state == "stopped")
-        code = self.processes[record.rank].exitcode or -signal.SIGTERM
-        name = signal_name(-code)
-        message = f"process {record.rank} terminated with signal {name}\nIt was stopped by {self._stopped_by}."
-        error = ProcessExitedException(message, record.rank, record.pid, code, name)
-        stopped = [record for record in self.ranks if record.state == "stopped"]
-        were = "were" if len(stopped) > 1 else "was"
-        error.stopped = f"{names_of(stopped, 'rank')} of {self.world_size} {were} stopped by {self._stopped_by}"
-        return error
-
-    def _tell_aftermath(self) -> str:
-        if not self._stopped:
-            return ""
-        done = [record for record in self.ranks if record.state == "done"]
-        had_finished = f"{names_of(done, 'rank')} had finished, " if done else ""
-        who = "The other ranks were stopped" if self._failed() else "What became of the ranks"
-        return f"{who}: {had_finished}{self._stopped}."
-
     def _assert_own(self) -> None:
         if os.getpid() != self._owner:
             raise AssertionError("only the process that started ranks can wait for them or stop them")
@@ -428,38 +380,3 @@ class ProcessContext:
 
 class SpawnContext(ProcessContext):
     """torch's older name of `ProcessContext`."""
-
-
-def _told(
-    asked: Sequence[RankRecord], killed: Sequence[RankRecord], stuck: Sequence[RankRecord], seconds: float
-) -> str:
-    """Return in a line what became of ranks that were stopped; empty when they ended by themselves meanwhile."""
-    obeyed = [record for record in asked if record not in killed]
-    killed = [record for record in killed if record in asked]
-    parts = []
-    if obeyed:
-        parts.append(f"{names_of(obeyed, 'rank')} ended {seconds:.1f} s after SIGTERM")
-    if killed:
-        parts.append(f"{names_of(killed, '' if obeyed else 'rank')} did not end on SIGTERM and got SIGKILL")
-    if stuck:
-        parts.append(f"{names_of(stuck)} cannot be killed (hanging in the kernel) and was given up")
-    return ", ".join(parts)
-
-
-def _told_of_others(asked: Sequence[RankRecord], stopped: Sequence[RankRecord]) -> str:
-    """Return in a line what became of ranks that were to be stopped and were quicker."""
-    quicker = [record for record in asked if record not in stopped]
-    done = [record for record in quicker if record.state == "done"]
-    failed = [record for record in quicker if record.state != "done"]
-    parts = [f"{names_of(done, 'rank')} finished"] if done else []
-    return ", ".join([*parts, *([f"{names_of(failed, 'rank')} failed"] if failed else [])])
-
-
-def names_of(records: Sequence[RankRecord], noun: str = "") -> str:
-    """Return `rank 1`, `ranks 1 and 3`, `ranks 0 to 7`."""
-    names = [str(record.rank) for record in records]
-    if len(names) > 3 and records[-1].rank - records[0].rank == len(names) - 1:
-        text = f"{names[0]} to {names[-1]}"
-    else:
-        text = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{noun}{'s' if len(names) > 1 else ''} {text}" if noun else text

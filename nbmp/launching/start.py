@@ -11,7 +11,7 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from nbmp.errors import LaunchTimeoutError
-from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext, names_of
+from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import current
@@ -19,6 +19,7 @@ from nbmp.launching.gpus import Gpus, with_gpus
 from nbmp.launching.interrupts import held_back
 from nbmp.launching.last import remember
 from nbmp.launching.messages import Call
+from nbmp.launching.outcomes import names_of
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
 from nbmp.launching.starting import begin
