@@ -28,9 +28,16 @@ def take_over() -> None:
 
 
 def refuse_input() -> None:
-    """Make `input()` and reads of `sys.stdin` raise `StdinError`."""
+    """Make `input()`, reads of `sys.stdin` and `breakpoint()` raise `StdinError`.
+
+    A debugger that the user has named in PYTHONBREAKPOINT (one with a socket, say) is left alone.
+    """
     sys.stdin = _NoInput()
     builtins.input = _no_input
+    if "PYTHONBREAKPOINT" in os.environ:
+        sys.breakpointhook = sys.__breakpointhook__  # a kernel has one of its own, for a front end's debugger
+    else:
+        sys.breakpointhook = _no_debugger
 
 
 def flush() -> None:
@@ -80,4 +87,11 @@ class _NoInput(io.TextIOBase):
 def _no_input(*_: Any) -> NoReturn:
     raise StdinError(
         "a rank has no keyboard: ask in the launching process (the notebook) and pass the answer as an argument"
+    )
+
+
+def _no_debugger(*_: Any, **__: Any) -> NoReturn:
+    raise StdinError(
+        "a debugger asks for commands, and a rank has no keyboard: run this without ranks to debug it; "
+        "to see where a rank is, use %mpstack or context.stacks()"
     )
