@@ -205,7 +205,7 @@ def test_environment(stack: str | None, interpreter: str | None, version: str | 
     if stack is None and interpreter is None:
         return main_environment("test", "browser")
     name = "-".join(filter(None, [".venv", stack, version]))
-    groups = ("test", stack) if stack else ("test",)
+    groups = ("pytest", "data", "demo", stack) if stack else ("pytest",)
     return ready(Environment(ROOT / name, interpreter or sys.executable, groups))
 
 
