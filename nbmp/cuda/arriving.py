@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from nbmp.cuda import driver
 from nbmp.cuda.devices import device_of
 from nbmp.cuda.loans import key_of, loans
-from nbmp.cuda.received import Allocation, owned_by, use
+from nbmp.cuda.received import Allocation, opened_event, owned_by, use
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.mappings import Key
 from nbmp.memory.weakly import WeakTable
@@ -74,7 +74,7 @@ class _Origin(NamedTuple):
 _events: "WeakTable[Any]" = WeakTable()
 
 
-def event(index: int, handle: bytes, device: bytes) -> Any:
+def event(index: int, handle: bytes, device: bytes, maker: int) -> Any:
     """Return the event: the original one in the process that made it, the same one when it comes again."""
     lease: Owned = came_along(index)
     key: Key = key_of(lease)
@@ -82,7 +82,7 @@ def event(index: int, handle: bytes, device: bytes) -> Any:
     if found is None:
         found = cupy.cuda.Event.__new__(cupy.cuda.Event)
         found.ptr = 0
-        found.ptr = driver.open_event(handle, device_of(device))
-        setattr(found, ORIGIN, _Origin((handle, device), lease))
+        found.ptr = opened_event(handle, device, maker)
+        setattr(found, ORIGIN, _Origin((handle, device, maker), lease))
         _events.put(key, found)
     return found

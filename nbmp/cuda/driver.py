@@ -5,6 +5,8 @@ shared memory. Devices are CuPy's numbers of this process; streams and events ar
 """
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -17,8 +19,13 @@ try:
 except ImportError as error:
     cupy, _missing = None, error
 
-_IS_LEGACY_CUDA_IPC_CAPABLE = 13
-"""CU_POINTER_ATTRIBUTE of memory that cuIpcGetMemHandle takes: not managed, not of a stream-ordered pool or VMM."""
+_IS_LEGACY_CUDA_IPC_CAPABLE = 10
+"""CU_POINTER_ATTRIBUTE of memory that cuIpcGetMemHandle takes: not of a stream-ordered pool, not of cuMemMap."""
+_IS_MANAGED = 8
+"""CU_POINTER_ATTRIBUTE of memory that moves between host and GPU, of which there is no handle either."""
+
+_INVALID_VALUE = 1
+"""CUDA_ERROR_INVALID_VALUE."""
 
 Memory = Any
 """CuPy's `BaseMemory`, which is freed with its last reference."""
@@ -94,22 +101,35 @@ def finish(device: int) -> None:
 def address_range(pointer: int, device: int) -> tuple[int, int]:
     """Return address and size of the driver's allocation that this address lies in."""
     base, size = ctypes.c_uint64(), ctypes.c_size_t()
-    with cupy.cuda.Device(device):
+    with _context(device):
         _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer))
     return base.value, size.value
 
 
 def can_be_exported(pointer: int, device: int) -> bool:
     """Return whether a handle of the memory there can be had."""
-    answer = ctypes.c_uint64()
-    with cupy.cuda.Device(device):
-        _call(
-            "cuPointerGetAttribute",
-            ctypes.byref(answer),
-            ctypes.c_int(_IS_LEGACY_CUDA_IPC_CAPABLE),
-            ctypes.c_uint64(pointer),
-        )
-    return answer.value != 0
+    with _context(device):
+        return _attribute(_IS_LEGACY_CUDA_IPC_CAPABLE, pointer) != 0 and _attribute(_IS_MANAGED, pointer) == 0
+
+
+def _attribute(number: int, pointer: int) -> int:
+    """Return an attribute of the memory there, 0 for memory that is none of CUDA's (CuPy's `malloc_system`)."""
+    answer = ctypes.c_uint64()  # one byte or more is written: the rest stays 0
+    arguments = ctypes.byref(answer), ctypes.c_int(number), ctypes.c_uint64(pointer)
+    _call("cuPointerGetAttribute", *arguments, allowed=_INVALID_VALUE)
+    return answer.value
+
+
+@contextmanager
+def _context(device: int) -> Iterator[None]:
+    """Have the device's context be the current one of this thread.
+
+    For calls of libcuda: other than CuPy's, they fail in a thread that has called nothing of CUDA yet. CuPy's `with`
+    alone leaves such a thread as it is when the device is number 0.
+    """
+    with cupy.cuda.Device(device) as current:
+        current.use()
+        yield
 
 
 def memory_handle(base: int, device: int) -> bytes:
@@ -201,9 +221,10 @@ def open_event(handle: bytes, device: int) -> int:
         return int(cupy.cuda.runtime.ipcOpenEventHandle(handle))
 
 
-def destroy_event(event: int) -> None:
+def destroy_event(event: int, device: int) -> None:
     """Let go of an event: what waits for it still does."""
-    cupy.cuda.runtime.eventDestroy(event)
+    with cupy.cuda.Device(device):
+        cupy.cuda.runtime.eventDestroy(event)
 
 
 def record(event: int, stream: int, device: int) -> None:
@@ -211,9 +232,10 @@ def record(event: int, stream: int, device: int) -> None:
         cupy.cuda.runtime.eventRecord(event, stream)
 
 
-def is_done(event: int) -> bool:
+def is_done(event: int, device: int) -> bool:
     """Return whether what it was recorded after is done; also for an event that was never recorded."""
-    return bool(cupy.cuda.runtime.eventQuery(event) == 0)
+    with cupy.cuda.Device(device):
+        return bool(cupy.cuda.runtime.eventQuery(event) == 0)
 
 
 def wait_for(event: int, stream: int, device: int) -> None:
@@ -230,9 +252,9 @@ def _libcuda() -> ctypes.CDLL:
     return ctypes.CDLL(platforms.CUDA_LIBRARY)
 
 
-def _call(name: str, *arguments: Any) -> None:
+def _call(name: str, *arguments: Any, allowed: int = 0) -> None:
     code = getattr(_libcuda(), name)(*arguments)
-    if code:
+    if code not in (0, allowed):
         raise DeviceError(f"{name} failed with CUDA's error {code} ({_error_name(code)})")
 
 

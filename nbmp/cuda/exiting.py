@@ -1,10 +1,14 @@
-"""The exit of a process that has lent memory of its GPU: it waits, since that memory ends with it."""
+"""The exit of a process that has lent memory of its GPU: it waits, since that memory ends with it.
+
+So do the events that say when what it sent on is complete.
+"""
 
 import logging
 import time
 from multiprocessing.util import Finalize
 
 from nbmp.cuda.loans import loans
+from nbmp.cuda.order import tickets
 from nbmp.cuda.usage import holders
 from nbmp.memory.segment import human
 
@@ -34,7 +38,7 @@ def wait_for_borrowers() -> bool:
     """Wait until all that is lent has come back; False, with a warning that names who holds, when time is up."""
     end = time.monotonic() + _timeout
     tell = time.monotonic() + TELL_SECONDS
-    while loans.sweep():
+    while loans.sweep() or tickets.trim():
         now = time.monotonic()
         if now >= end:
             _log.warning("this process ends although %s; what they do with it from now on is undefined", _who())
@@ -49,6 +53,8 @@ def wait_for_borrowers() -> bool:
 def _who() -> str:
     """Say how much is held, and by whom."""
     held = list(loans)
+    if not held:
+        return "work that it asked of its GPU before it sent arrays is not done, or those are not received yet"
     pids = sorted({pid for loan in held for pid in holders(loan.segment.key)})
     size = sum(getattr(loan.thing, "size", 0) for loan in held)
     what = f"{len(held)} block{'s' if len(held) != 1 else ''} of its GPU memory ({human(size)})"
@@ -61,7 +67,7 @@ _waits: Finalize | None = None
 
 
 def wait_at_exit() -> None:
-    """Have this process wait at its exit: it lends something."""
+    """Have this process wait at its exit: it lends something, or sends on what it has to finish."""
     global _waits
     if _waits is None:
         _waits = Finalize(None, wait_for_borrowers, exitpriority=_LAST)

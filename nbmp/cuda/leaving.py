@@ -57,11 +57,11 @@ def reduce_array(array: Any) -> Reduced:
     use = owned_by(array.data.mem) or around(array.data.ptr)
     if use is None and luggage.farewell:
         return arriving.from_host, (driver.to_host(array), uuid_of(device))
-    copied = use is None and not driver.can_be_exported(array.data.ptr, device)
-    if copied:
+    wait_at_exit()
+    if use is None and not driver.can_be_exported(array.data.ptr, device):
         array = _exportable(array)
     block = _block(luggage, array, use)
-    order = moment(luggage, device, anew=copied)
+    order = moment(luggage, device)
     place = array.data.ptr - block.start, array.shape, array.strides, kind
     return arriving.array, (block, order, luggage.to_main, *place)
 
@@ -72,7 +72,6 @@ def _block(luggage: Luggage, array: Any, use: Use | None) -> _Block:
     found: _Block | None = luggage.notes.get(id(memory))
     if found is None:
         if use is None:
-            wait_at_exit()
             about, lease = loans.lend(memory, lambda: _about(array))
             start = memory.ptr
         else:
@@ -153,7 +152,7 @@ def _about_event(event: Any) -> Told:
             f"the event cannot be shared with other processes ({error}): make it by cupy.cuda.Event("
             "disable_timing=True, interprocess=True), and send it while its device is the current one"
         ) from error
-    return Told((handle, uuid_of(device)), is_over=lambda: driver.is_done(event.ptr))
+    return Told((handle, uuid_of(device), os.getpid()), is_over=lambda: driver.is_done(event.ptr, device))
 
 
 REDUCERS = {cupy.ndarray: reduce_array, cupy.cuda.Event: reduce_event}

@@ -1,7 +1,11 @@
 """The order of work on GPUs across processes: who receives an array waits for what its sender had asked for by then.
 
-    put   an event is recorded on the caller's current stream, unless all of that is done already
+    put   an event is recorded on the caller's current stream, and travels along unless it is done at once
     get   the current stream of whoever receives waits for it: on the GPU; Python goes on
+
+That the stream is idle is not enough: an event on CUDA's default stream also comes after what was asked of other
+streams (of those that are not `non_blocking`). And it is recorded again with each array of a message: what is pickled
+may ask for more work in between.
 
 The event must live until the receiver has opened it, and must not be recorded anew before: that would have the
 receiver wait for later work, which may be waiting for the receiver. So it is lent as memory is, by a lease that travels
@@ -9,6 +13,7 @@ along. It is used again, or destroyed, when that has ended and the event is done
 be waiting for it. In the long run no event and no lease file are made.
 """
 
+import contextlib
 import os
 import threading
 import time
@@ -18,6 +23,7 @@ from typing import Any
 from nbmp.cuda import driver
 from nbmp.cuda.devices import device_of, uuid_of
 from nbmp.cuda.loans import PURPOSE, key_of
+from nbmp.cuda.received import opened_event
 from nbmp.memory import janitor
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.mappings import Key
@@ -28,6 +34,9 @@ from nbmp.pickling.parcel import Held
 
 SCAN = 4
 """How many events are asked whether they are free."""
+
+LOOKS = 8
+"""How often an event recorded on an idle stream is asked whether it is done: that takes it some microseconds."""
 
 
 class _Ticket:
@@ -42,8 +51,14 @@ class _Ticket:
         self.handle = driver.event_handle(self.event, device)
         self.used = 0.0
 
+    def record(self, stream: int) -> None:
+        driver.record(self.event, stream, self.device)
+
+    def is_done(self) -> bool:
+        return driver.is_done(self.event, self.device)
+
     def is_free(self) -> bool:
-        return self.segment.is_free() and driver.is_done(self.event)
+        return self.segment.is_free() and self.is_done()
 
 
 class _Tickets:
@@ -52,15 +67,15 @@ class _Tickets:
         self._queue: deque[_Ticket] = deque()
         self._lock = threading.RLock()
 
-    def record(self, device: int, stream: int) -> tuple[_Ticket, Owned]:
-        """Record a free event on this stream; return it with a lease."""
+    def record(self, device: int, stream: int) -> "tuple[_Ticket, Owned] | None":
+        """Record a free event on this stream; return it with a lease, None when it is done already."""
         with self._lock:
             ticket = self._free(device)
-            driver.record(ticket.event, stream, device)
+            ticket.record(stream)
             ticket.used = time.monotonic()
-            lease = ticket.segment.lend()
-        janitor.look_after()
-        return ticket, lease
+            if driver.is_idle(stream, device) and any(ticket.is_done() for _ in range(LOOKS)):
+                return None
+            return ticket, ticket.segment.lend()
 
     def _free(self, device: int) -> _Ticket:
         for _ in range(min(SCAN, len(self._queue))):
@@ -83,7 +98,8 @@ class _Tickets:
             for ticket in [ticket for ticket in self._queue if ticket.used <= latest and ticket.is_free()]:
                 self._queue.remove(ticket)
                 del self._by_key[ticket.segment.key]
-                driver.destroy_event(ticket.event)
+                with contextlib.suppress(RuntimeError):  # the device has failed
+                    driver.destroy_event(ticket.event, ticket.device)
             return len(self._queue)
 
     def forget(self) -> None:
@@ -93,49 +109,68 @@ class _Tickets:
         self.__init__()  # type: ignore[misc]  # the same object: others refer to it
 
 
-_tickets = _Tickets()
-janitor.others.append(_tickets.trim)
-os.register_at_fork(after_in_child=_tickets.forget)
+tickets = _Tickets()
+janitor.others.append(tickets.trim)
+os.register_at_fork(after_in_child=tickets.forget)
 
 
 class Moment:
     """What was asked of a stream by a certain time. Arrives as nothing: the receiver's stream has been told to wait."""
 
-    def __init__(self, index: int, handle: bytes, device: bytes) -> None:
-        self._fields = index, handle, device
+    def __init__(self, ticket: _Ticket, stream: int, index: int) -> None:
+        self._ticket = ticket
+        self._stream = stream
+        self._index = index
+
+    def now(self) -> None:
+        """Be this moment, no longer the earlier one: the message is still being made."""
+        self._ticket.record(self._stream)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return wait_for_moment, self._fields
+        ticket = self._ticket
+        return wait_for_moment, (self._index, ticket.handle, uuid_of(ticket.device), os.getpid())
 
 
-def moment(luggage: Luggage, device: int, *, anew: bool = False) -> Moment | None:
-    """Return this moment of the current stream of `device`, the same for a whole message unless `anew`.
+def moment(luggage: Luggage, device: int) -> Moment | None:
+    """Return this moment of the current stream of `device`; a message has one that all its arrays share.
 
     None when nothing need be waited for.
     """
     stream = driver.current_stream(device)
     noted = "moment", device, stream
-    if anew or noted not in luggage.notes:
-        luggage.notes[noted] = _moment(luggage, device, stream)
-    found: Moment | None = luggage.notes[noted]
+    found: Moment | None = luggage.notes.get(noted)
+    if found is None:
+        found = luggage.notes[noted] = _moment(luggage, device, stream)
+    else:
+        found.now()
     return found
 
 
 def _moment(luggage: Luggage, device: int, stream: int) -> Moment | None:
-    if driver.is_idle(stream, device):
+    recorded = tickets.record(device, stream)
+    janitor.look_after()
+    if recorded is None:
         return None
-    ticket, lease = _tickets.record(device, stream)
-    return Moment(luggage.add(Held(lease)), ticket.handle, uuid_of(device))
+    ticket, lease = recorded
+    return Moment(ticket, stream, luggage.add(Held(lease)))
 
 
-def wait_for_moment(index: int, handle: bytes, name: bytes) -> None:
-    """Have the current stream of this thread, on that device, wait for the moment."""
+def wait_for_moment(index: int, handle: bytes, name: bytes, sender: int) -> None:
+    """Have the current stream of this thread, on that device, wait for the moment.
+
+    Raises
+    ------
+    DeviceError
+        When the sender has ended before its work was done.
+    """
     device = device_of(name)
     stream = driver.current_stream(device)
-    ticket = _tickets.own(key_of(came_along(index)))
+    ticket = tickets.own(key_of(came_along(index)))
     if ticket is not None:
         driver.wait_for(ticket.event, stream, device)
         return
-    event = driver.open_event(handle, device)
-    driver.wait_for(event, stream, device)
-    driver.destroy_event(event)
+    event = opened_event(handle, name, sender)
+    try:
+        driver.wait_for(event, stream, device)
+    finally:
+        driver.destroy_event(event, device)

@@ -23,6 +23,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 from weakref import ref
 
+import psutil
+
 from nbmp.cuda import driver
 from nbmp.cuda.devices import device_of, shown
 from nbmp.errors import DeviceError
@@ -139,17 +141,34 @@ def _open(allocation: Allocation, end: int) -> Opened:
         try:
             base = driver.open_memory(allocation.handle, device)
         except RuntimeError as error:
-            raise DeviceError(_why_not(allocation, error)) from error
+            what = f"memory of process {allocation.producer} on {shown(allocation.device)}"
+            raise DeviceError(_why_not(what, allocation.producer, error)) from error
         opened = _opened[allocation.handle] = Opened(base, device, allocation)
     if end > allocation.size:
         raise DeviceError(f"{end} bytes of an allocation of {allocation.size} were sent: the message is damaged")
     return opened
 
 
-def _why_not(allocation: Allocation, error: RuntimeError) -> str:
-    text = f"memory of process {allocation.producer} on {shown(allocation.device)} cannot be opened here ({error})"
-    if not _runs(allocation.producer):
-        return f"{text}: that process has ended, and its memory with it. It must run until its arrays are received"
+def opened_event(handle: bytes, device: bytes, maker: int) -> int:
+    """Return an event of another process, opened on its device; the caller destroys it.
+
+    Raises
+    ------
+    DeviceError
+        When its device is not visible here, or the driver does not open it.
+    """
+    try:
+        return driver.open_event(handle, device_of(device))
+    except RuntimeError as error:
+        if isinstance(error, DeviceError):
+            raise
+        raise DeviceError(_why_not(f"an event of process {maker} on {shown(device)}", maker, error)) from error
+
+
+def _why_not(what: str, producer: int, error: RuntimeError) -> str:
+    text = f"{what} cannot be opened here ({error})"
+    if not _runs(producer):
+        return f"{text}: that process has ended, and what it made with it. It must run until all of it is received"
     if "PeerAccess" in str(error):
         return f"{text}: this process may not access that GPU. Use it on a GPU that may, or send cupy.asnumpy(array)"
     return (
@@ -159,10 +178,13 @@ def _why_not(allocation: Allocation, error: RuntimeError) -> str:
 
 
 def _runs(pid: int) -> bool:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, 0)
+    """Return whether this process still has what it made; one that has ended and was not waited for has not."""
+    try:
+        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
         return True
-    return os.path.exists(f"/proc/{pid}")
 
 
 def owned_by(memory: Any) -> Use | None:

@@ -177,6 +177,14 @@ def work_and_drop(rank: int, requests: Any, answers: Any) -> None:
     requests.get(timeout=60)
 
 
+def work_and_pass_on(rank: int, requests: Any, answers: Any) -> None:
+    """Take an array (and how many seconds to take), have it written late, pass it on, and end."""
+    found = requests.get(timeout=60)
+    found, seconds = found if isinstance(found, tuple) else (found, 0.3)
+    write_late(found, [5, 5], seconds)
+    answers.put(found)
+
+
 def look_after(rank: int, event: Any, given: Any) -> list[Any]:
     """Return what is in the array after the event."""
     with side_stream():

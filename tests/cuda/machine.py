@@ -108,28 +108,27 @@ def write_late(array: Any, values: Values, seconds: float = 0.2) -> None:
 
 
 _SPIN = """
-extern "C" __global__ void spin(long long ticks) {
-    long long begun = clock64();
-    while (clock64() - begun < ticks) { }
+extern "C" __global__ void spin(long long nanoseconds) {
+    long long begun, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begun));
+    do { asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now)); } while (now - begun < nanoseconds);
 }
 """
 
 
 def _spin(seconds: float) -> None:
-    device = cupy.cuda.Device()
-    clock = device.attributes["ClockRate"]  # kHz
-    cupy.RawKernel(_SPIN, "spin")((1,), (1,), (np.int64(seconds * clock * 1000),))
+    cupy.RawKernel(_SPIN, "spin")((1,), (1,), (np.int64(seconds * 1e9),))
 
 
 @contextlib.contextmanager
-def side_stream() -> Iterator[None]:
-    """Have the current stream be another one than the default."""
+def side_stream(*, blocking: bool = False) -> Iterator[None]:
+    """Have another current stream than the default one, which waits for it when it is `blocking`."""
     if is_stand_in():
         assert standin.machine is not None
-        with standin.machine.on_stream(7):
+        with standin.machine.on_stream(standin.BLOCKING if blocking else standin.SIDE):
             yield
     else:
-        with cupy.cuda.Stream(non_blocking=True):
+        with cupy.cuda.Stream(non_blocking=not blocking):
             yield
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from tests import fakecuda, scripts
 from tests.cuda import standin
-from tests.notebook.conftest import start
 
 INITIALISED = """
 import os, sys, time
@@ -56,6 +55,9 @@ assert (look(c) == look(a)).all() and c.data.mem is a.data.mem  # same process
 
 
 def run(folder: Path, *cells: str) -> None:
+    pytest.importorskip("jupyter_client")
+    from tests.notebook.conftest import start
+
     kernel = start(folder)
     try:
         for cell in cells:

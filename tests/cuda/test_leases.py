@@ -267,10 +267,11 @@ def test_array_of_a_producer_that_was_killed_is_refused_with_the_reason(gpu: str
     context = nbmp.start_processes(functions.produce_for_ever, (queue, said), 1, join=False, start_method="spawn")
     pid = said.get(timeout=60)
     os.kill(pid, signal.SIGKILL)
+    assert until(lambda: not is_running(pid))
+    with pytest.raises(nbmp.DeviceError, match=f"memory of process {pid} .*that process has ended"):
+        queue.get(timeout=60)  # nobody has waited for the process yet
     with pytest.raises(nbmp.ProcessExitedException):
         context.join(60)  # type: ignore[union-attr]
-    with pytest.raises(nbmp.DeviceError, match=f"memory of process {pid} .*that process has ended"):
-        queue.get(timeout=60)
     assert not received.blocks()
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from typing import Any
+
+import pytest
 
 import nbmp
 from nbmp.cuda import order
 from tests.cuda import functions, standin
 from tests.cuda.asking import Rank
-from tests.cuda.machine import array, look, side_stream, values, write_late
-from tests.waiting import until
+from tests.cuda.machine import array, look, side_stream, values, write, write_late
+from tests.waiting import is_running, until
 
 
 def test_receiver_sees_what_was_asked_for_on_the_senders_stream_before_it_put(gpu: str) -> None:
@@ -47,11 +51,74 @@ def test_put_and_get_wait_for_nothing(machine: standin.StandIn) -> None:
     assert values(found) == [1]
 
 
-def test_no_event_is_made_when_nothing_is_asked_for(machine: standin.StandIn) -> None:
+def test_no_event_travels_when_nothing_is_asked_for(machine: standin.StandIn) -> None:
     queue = nbmp.Queue()
-    queue.put(array([1]))
-    queue.get(timeout=20)
-    assert machine.noted("events") == []
+    for _ in range(3):
+        queue.put(array([1]))
+        assert order.tickets.trim() == 0  # although the message is not read yet
+        queue.get(timeout=20)
+
+
+def test_default_stream_is_followed_with_all_that_it_waits_for(gpu: str) -> None:
+    rank = Rank(functions.show)
+    sent = array([0, 0])
+    rank.ask(sent)  # it is quick from here on
+    with side_stream(blocking=True):
+        write_late(sent, [1, 2], 0.5)
+    assert rank.ask(sent)[0][0] == [1, 2]
+    rank.end()
+
+
+class AsksWhilePickled:
+    """Arrives as a list with the array; has it written late when it is pickled."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        write_late(self.array, [5, 6], 0.3)
+        return list, ([self.array],)
+
+
+def test_work_that_is_asked_for_while_a_message_is_made_is_waited_for(gpu: str) -> None:
+    queue = nbmp.Queue()
+    first, second, third = array([1]), array([0, 0]), array([0, 0])
+    for busy in (False, True):
+        if busy:
+            write_late(first, [2], 0.1)
+        with side_stream():
+            queue.put([first, AsksWhilePickled(second), AsksWhilePickled(third)])
+        found, (other,), (another,) = queue.get(timeout=20)
+        assert (values(other), values(another)) == ([5, 6], [5, 6])
+        write(second, 0)
+        write(third, 0)
+        del found, other, another
+
+
+def test_process_that_passes_on_what_it_works_on_ends_when_that_was_received(gpu: str) -> None:
+    rank = Rank(functions.work_and_pass_on)
+    sent = array([0, 0])
+    rank.requests.put(sent)
+    pid = rank.pid
+    assert not until(lambda: not is_running(pid), 1.5)
+    found = rank.answers.get(timeout=60)
+    assert found.data.mem is sent.data.mem
+    assert values(found) == [5, 5]
+    assert rank.context is not None
+    assert rank.context.join(60)
+
+
+def test_work_that_ended_with_its_process_is_not_taken_for_done(gpu: str) -> None:
+    rank = Rank(functions.work_and_pass_on)
+    rank.requests.put((array([0, 0]), 5))
+    pid = rank.pid
+    assert until(lambda: not rank.answers.empty())
+    os.kill(pid, signal.SIGKILL)
+    assert until(lambda: not is_running(pid))
+    with pytest.raises(nbmp.DeviceError, match=f"an event of process {pid} .* that process has ended"):
+        rank.answers.get(timeout=60)
+    with pytest.raises(nbmp.ProcessExitedException):
+        rank.context.join(60)  # type: ignore[union-attr]
 
 
 def test_arrays_of_one_message_share_an_event_and_events_are_used_again(machine: standin.StandIn) -> None:
@@ -73,7 +140,7 @@ def test_event_of_a_message_that_nobody_reads_is_free_again(machine: standin.Sta
         queue.close()
         del queue
         machine.finish(0)
-    assert until(lambda: order._tickets.trim() == 0)
+    assert until(lambda: order.tickets.trim() == 0)
     assert len(machine.noted("events")) == 1
 
 
