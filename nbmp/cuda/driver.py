@@ -26,6 +26,8 @@ _IS_MANAGED = 8
 
 _INVALID_VALUE = 1
 """CUDA_ERROR_INVALID_VALUE."""
+_NOT_READY = 600
+"""cudaErrorNotReady. Any other error is that of earlier work, and does not pass."""
 
 Memory = Any
 """CuPy's `BaseMemory`, which is freed with its last reference."""
@@ -233,9 +235,15 @@ def record(event: int, stream: int, device: int) -> None:
 
 
 def is_done(event: int, device: int) -> bool:
-    """Return whether what it was recorded after is done; also for an event that was never recorded."""
-    with cupy.cuda.Device(device):
-        return bool(cupy.cuda.runtime.eventQuery(event) == 0)
+    """Return whether what it was recorded after is done, or never will be; also for one that was never recorded.
+
+    Raises nothing when the device has failed: whoever asks from time to time would be ended by that.
+    """
+    try:
+        with cupy.cuda.Device(device):
+            return bool(cupy.cuda.runtime.eventQuery(event) != _NOT_READY)
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return True
 
 
 def wait_for(event: int, stream: int, device: int) -> None:

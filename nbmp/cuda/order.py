@@ -69,11 +69,12 @@ class _Tickets:
 
     def record(self, device: int, stream: int) -> "tuple[_Ticket, Owned] | None":
         """Record a free event on this stream; return it with a lease, None when it is done already."""
+        idle = driver.is_idle(stream, device)  # asked first: the event is work as well
         with self._lock:
             ticket = self._free(device)
             ticket.record(stream)
             ticket.used = time.monotonic()
-            if driver.is_idle(stream, device) and any(ticket.is_done() for _ in range(LOOKS)):
+            if idle and any(ticket.is_done() for _ in range(LOOKS)):
                 return None
             return ticket, ticket.segment.lend()
 

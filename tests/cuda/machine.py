@@ -95,10 +95,11 @@ def write_late(array: Any, values: Values, seconds: float = 0.2) -> None:
     """Have the current stream set all elements after a while; return at once."""
     if is_stand_in():
         assert standin.machine is not None
+        target = standin.seen(array)  # which does not keep the array, as work on a GPU does not
 
         def work() -> None:
             time.sleep(seconds)
-            standin.seen(array)[...] = values
+            target[...] = values
 
         standin.machine.stream(standin.machine.current_stream(0)).put(work)
         return

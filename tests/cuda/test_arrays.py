@@ -80,6 +80,12 @@ def test_ten_pairs_of_types_from_one_allocation_in_one_message(gpu: str) -> None
     rank.end()
 
 
+def test_more_blocks_than_a_packet_has_room_for_in_one_message(gpu: str) -> None:
+    rank = Rank(functions.show)
+    assert [one[0] for one in rank.ask([array([number]) for number in range(300)])] == [[n] for n in range(300)]
+    rank.end()
+
+
 def test_both_sides_write_into_the_same_memory(gpu: str) -> None:
     rank = Rank(functions.write_into)
     whole = array(np.zeros((3, 4)))

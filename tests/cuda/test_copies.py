@@ -10,7 +10,7 @@ import pytest
 import nbmp
 from tests.cuda import functions, standin
 from tests.cuda.asking import Rank
-from tests.cuda.machine import array, of_kind, values, write, write_late
+from tests.cuda.machine import array, of_kind, side_stream, values, write, write_late
 from tests.waiting import until
 
 KINDS = ("managed", "async")
@@ -57,10 +57,16 @@ def test_copy_is_a_snapshot_and_is_free_when_it_was_dropped(gpu: str) -> None:
 
 
 def test_result_of_a_pool_is_copied_once_on_the_gpu(machine: standin.StandIn) -> None:
-    with nbmp.get_context("forkserver").Pool(1, functions.get_ready) as pool:
+    with nbmp.get_context("forkserver").Pool(1, functions.get_ready) as pool, side_stream():
         found = pool.apply(functions.double, (array([[1, 2], [3, 4]]),))
-    assert values(found) == [[2, 4], [6, 8]]
+        assert values(found) == [[2, 4], [6, 8]]  # complete on whatever stream
     assert len(machine.noted("copies")) == 1
+
+
+def test_result_of_a_rank_comes_through_the_host(machine: standin.StandIn) -> None:
+    (found,) = nbmp.launch(functions.make_on, (0,), 1, start_method="forkserver")
+    assert values(found) == [1, 2, 3]
+    assert machine.noted("opens") == machine.noted("copies") == []  # nothing of the rank's is needed any more
 
 
 def test_memory_that_the_driver_refuses_is_refused_with_the_way_out(machine: standin.StandIn) -> None:

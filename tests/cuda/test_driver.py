@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import inspect
 import re
@@ -110,6 +111,13 @@ def test_uuid_is_that_of_the_device_and_errors_have_names(library: ctypes.CDLL) 
         driver.device_uuid(2)
     with pytest.raises(nbmp.DeviceError, match="CUDA_ERROR_INVALID_CONTEXT"):
         driver.address_range(address(0x10000, 1), 0)
+
+
+def test_event_of_a_device_that_failed_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cupy.cuda, "Device", lambda _: contextlib.nullcontext())
+    for code, over in ((0, True), (600, False), (700, True), (719, True)):
+        monkeypatch.setattr(cupy.cuda.runtime, "eventQuery", lambda _, code=code: code)
+        assert driver.is_done(1, 0) is over
 
 
 def test_stand_in_has_every_call_into_cuda_with_the_same_parameters() -> None:

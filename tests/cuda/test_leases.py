@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import threading
 from pathlib import Path
 from weakref import ref
 
@@ -12,7 +13,7 @@ import pytest
 
 import nbmp
 import nbmp.cuda
-from nbmp.cuda import received
+from nbmp.cuda import driver, received
 from nbmp.cuda.loans import loans
 from nbmp.memory import janitor
 from tests import scripts
@@ -145,6 +146,27 @@ def test_many_arrays_take_two_hops(gpu: str) -> None:
     assert context is not None
     assert context.join(60)
     assert until(is_free)
+
+
+def test_memory_is_closed_before_its_producer_may_free_it(
+    machine: standin.StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = threading.Event()
+
+    def close_late(base: int, device: int) -> None:
+        assert closed.wait(60)
+        machine.close_memory(base, device)
+
+    monkeypatch.setattr(driver, "close_memory", close_late)
+    queue, said = nbmp.Queue(), nbmp.Queue()
+    context = nbmp.start_processes(functions.produce_once, (queue, said), 1, join=False, start_method="spawn")
+    queue.get(timeout=60)
+    assert said.get(timeout=60) == "put"
+    assert not until(lambda: not said.empty(), 1)
+    closed.set()
+    assert said.get(timeout=60) == "free"
+    assert context is not None
+    assert context.join(60)
 
 
 def test_same_array_sent_many_times_is_one_loan(gpu: str) -> None:

@@ -144,6 +144,28 @@ def test_event_of_a_message_that_nobody_reads_is_free_again(machine: standin.Sta
     assert len(machine.noted("events")) == 1
 
 
+def test_event_is_not_used_again_before_it_is_done(machine: standin.StandIn) -> None:
+    sent = array([1])
+    for _ in range(2):
+        queue = nbmp.Queue()
+        write_late(sent, [2], 1.0)
+        queue.put(sent)
+        queue.close()
+        del queue
+    assert len(machine.noted("events")) == 2
+    machine.finish(0)
+
+
+def test_event_is_not_used_again_before_its_message_is_read(machine: standin.StandIn) -> None:
+    queue, sent = nbmp.Queue(), array([1])
+    for number in (1, 2):
+        write_late(sent, [2], 0.05)
+        queue.put(sent)
+        machine.finish(0)
+        assert len(machine.noted("events")) == number
+    assert [values(queue.get(timeout=20)) for _ in range(2)] == [[2], [2]]
+
+
 def test_get_in_the_same_process_waits_for_the_stream_that_put(gpu: str) -> None:
     queue = nbmp.Queue()
     sent = array([0, 0])

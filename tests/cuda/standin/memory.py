@@ -87,6 +87,7 @@ class Memory(Events):
         with self._lock:
             if name in [opened.name for opened in self._opened.values()]:
                 raise self.refuse("a handle opened twice", "cudaErrorAlreadyMapped: resource already mapped")
+            self._mark(name).parent.mkdir(exist_ok=True)
             self._mark(name).touch()
             size = (self.folder / name).stat().st_size
             base = _map(self.folder / name, size)
@@ -144,17 +145,16 @@ class Memory(Events):
 
     def free(self, base: int) -> None:
         found = self._allocations.pop(base)
-        for opened in self.folder.glob(f"open-{found.name}-*"):
-            pid = int(opened.name.rpartition("-")[2])
-            if is_running(pid):
-                self.violation(f"memory freed that process {pid} has open")
+        for opened in self._mark(found.name).parent.glob("*"):
+            if is_running(int(opened.name)):
+                self.violation(f"memory freed that process {opened.name} has open")
         ctypes.memset(base, FREED, found.size)
         (self.folder / found.name).unlink(missing_ok=True)
 
     # --- inner ---
 
     def _mark(self, name: str) -> Path:
-        return self.folder / f"open-{name}-{os.getpid()}"
+        return self.folder / f"open-{name}" / str(os.getpid())
 
     def _around(self, pointer: int, device: int) -> tuple[int, Allocation]:
         for base, found in self._allocations.items():
