@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 import nbmp
 from nbmp import platforms
 from nbmp.cuda import received
-from nbmp.cuda.loans import loans
+from nbmp.cuda.loans import PURPOSE, loans
 from nbmp.platforms import gpu as detection
 from tests.cuda import functions, standin
 from tests.cuda.asking import Rank
@@ -38,6 +39,12 @@ def raises(error: type[Exception], text: str, work: Callable[[], object]) -> Non
         work()
 
 
+def lease_files() -> list[str]:
+    """Return the lease files that this process has open."""
+    open_ones = (path.readlink().name for path in list(Path("/proc/self/fd").iterdir()) if path.is_symlink())
+    return [name for name in open_ones if f"-{PURPOSE}" in name]
+
+
 @pytest.fixture
 def initialised(machine: standin.StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have CUDA look initialised, as it is when an array is there."""
@@ -50,6 +57,7 @@ def test_arrays_and_events_are_refused_in_a_fork_with_the_name_of_who_initialise
 
     def work() -> None:
         assert platforms.lost_to_fork() == "CuPy"
+        assert not lease_files()
         for thing in (sent, [sent], done):
             with pytest.raises(nbmp.CannotTravelError, match=r"CUDA was initialised \(by CuPy\)") as caught:
                 queue.put(thing)
