@@ -79,6 +79,19 @@ def test_event_is_kept_while_somebody_may_use_it(gpu: str) -> None:
     assert until(lambda: not loans.sweep())
 
 
+def test_event_is_kept_until_it_is_done(machine: standin.StandIn) -> None:
+    queue, sent, target = nbmp.Queue(), event(), array([0])
+    write_late(target, [1], 1.0)
+    record(sent)
+    queue.put(sent)
+    queue.close()
+    del queue, sent
+    gc.collect()
+    assert loans.sweep() == 1  # whoever had received it might still be waiting
+    machine.finish(0)
+    assert until(lambda: not loans.sweep())
+
+
 def test_event_that_was_not_made_for_other_processes_is_refused(machine: standin.StandIn) -> None:
     def refuse(event: int, device: int) -> bytes:
         raise standin.DriverError("cudaErrorInvalidResourceHandle: invalid resource handle")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from weakref import ref
@@ -295,6 +297,14 @@ def test_array_of_a_producer_that_was_killed_is_refused_with_the_reason(gpu: str
     with pytest.raises(nbmp.ProcessExitedException):
         context.join(60)  # type: ignore[union-attr]
     assert not received.blocks()
+
+
+def test_process_that_nobody_has_waited_for_has_ended() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "pass"])
+    assert until(lambda: not is_running(child.pid))
+    assert not received._runs(child.pid)
+    child.wait()
+    assert received._runs(os.getpid())
 
 
 def test_exit_timeout_is_not_negative() -> None:
