@@ -25,6 +25,7 @@ from weakref import ref
 
 import psutil
 
+from nbmp import threads
 from nbmp.cuda import driver
 from nbmp.cuda.devices import device_of, shown
 from nbmp.errors import DeviceError
@@ -86,7 +87,8 @@ _opened: dict[bytes, Opened] = {}
 _dead: "SimpleQueue[Any]" = SimpleQueue()
 """References to Uses that have died; a function to be called in between."""
 _lock = threading.RLock()
-_thread: threading.Thread | None = None
+_is_seen_to = False
+"""Whether a thread of ours waits for them."""
 
 
 def use(key: Key, lease: Owned, about: tuple[Any, ...], allocation: Allocation, end: int) -> Use:
@@ -125,10 +127,13 @@ def _uninterrupted(make: Callable[[], Use]) -> Use:
             made.append(make())
         except Exception as error:
             errors.append(error)
+        finally:
+            done.release()
 
-    thread = threading.Thread(target=work, name="nbmp-cuda-open", daemon=True)
-    thread.start()
-    thread.join()
+    done = threading.Lock()
+    done.acquire()
+    threads.start(work, name="nbmp-cuda-open")
+    done.acquire()
     if errors:
         raise errors.pop()
     return made.pop()
@@ -212,23 +217,23 @@ def blocks() -> list[Use]:
 def settle() -> None:
     """Wait until all that has died by now is given back."""
     with _lock:
-        if _thread is None:
+        if not _is_seen_to:
             return
-        done = threading.Event()
-        _dead.put(done.set)
-    done.wait()
+        done = threading.Lock()
+        done.acquire()
+        _dead.put(done.release)
+    done.acquire()
 
 
 def _see_to_the_end() -> None:
-    global _thread
-    if _thread is None or not _thread.is_alive():
-        thread = threading.Thread(target=_give_back, name="nbmp-cuda", daemon=True)
-        thread.start()
-        _thread = thread
+    global _is_seen_to
+    if not _is_seen_to:
+        threads.start(_give_back, name="nbmp-cuda")
+        _is_seen_to = True
 
 
 def _give_back() -> None:
-    global _thread
+    global _is_seen_to
     latest: list[Any] = []
     while True:
         calls, gone = _next(latest)
@@ -242,7 +247,7 @@ def _give_back() -> None:
             _end_leases(gone)
             ends = not _held and _dead.empty()
             if ends:
-                _thread = None
+                _is_seen_to = False
         for call in calls:
             call()
         if ends:
@@ -290,14 +295,14 @@ def _tried(call: Callable[..., None], *arguments: Any) -> None:
 
 def _forget() -> None:
     """In a forked child: the parent holds the leases, and nothing of CUDA works here."""
-    global _lock, _dead, _thread
+    global _lock, _dead, _is_seen_to
     for held in _held.values():
         held.lease.close()
     _useless.append((_held.copy(), _opened.copy()))
     _held.clear()
     _opened.clear()
     _uses.clear()
-    _lock, _dead, _thread = threading.RLock(), SimpleQueue(), None
+    _lock, _dead, _is_seen_to = threading.RLock(), SimpleQueue(), False
 
 
 _useless: list[Any] = []

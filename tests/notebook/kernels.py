@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import psutil
+import pytest
+
+pytest.importorskip("jupyter_client", reason="kernels need jupyter_client")  # a machine with a GPU may lack it
 from jupyter_client.manager import KernelManager
 
 PATIENCE = 60.0
