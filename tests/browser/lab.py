@@ -12,9 +12,10 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.pages import write_notebook
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "artefacts"
@@ -40,12 +41,17 @@ class Lab:
         self._browser = browser
 
     @contextmanager
-    def notebook(self, name: str, cells: list[str] | None, theme: str, width: int = 1100) -> Iterator[Page]:
-        """Open a new notebook with these cells and its kernel; nothing is run yet. None: one that is there."""
+    def notebook(
+        self, name: str, cells: list[str] | None, theme: str, width: int = 1100, scale: float = 1
+    ) -> Iterator[Page]:
+        """Open a new notebook with these cells and its kernel; nothing is run yet. None: one that is there.
+
+        A picture has `scale` pixels for each of the page's `width`.
+        """
         if cells is not None:
             write_notebook(self.folder / name, cells)
         write_settings(self.folder / "settings", theme)
-        page = self._browser.new_page(viewport={"width": width, "height": 760})
+        page = self._browser.new_page(viewport={"width": width, "height": 760}, device_scale_factor=scale)
         page.goto(f"{self._address}/lab/tree/{name}?token={TOKEN}&reset")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
         page.wait_for_selector("#jp-main-statusbar >> text=/\\| Idle/", timeout=60_000)
@@ -75,23 +81,6 @@ def run_cells(page: Page, count: int) -> None:
         page.keyboard.press("Shift+Enter")
         if number < count - 1:
             page.wait_for_selector(f".jp-CodeCell >> nth={number} >> text=[{number + 1}]:", timeout=60_000)
-
-
-def write_notebook(path: Path, cells: list[str]) -> None:
-    code: list[dict[str, Any]] = [
-        {
-            "cell_type": "code",
-            "id": f"c{i}",
-            "metadata": {},
-            "execution_count": None,
-            "outputs": [],
-            "source": text,
-        }
-        for i, text in enumerate(cells)
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"cells": code, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    path.write_text(json.dumps(notebook))
 
 
 def write_settings(folder: Path, theme: str) -> None:

@@ -82,6 +82,7 @@ TILES.nbmp label.tile{cursor:pointer;background:none;z-index:1}
 .nbmp.nbmp .widget-text{height:22px;margin:0}
 .nbmp.nbmp .widget-text input{height:22px;padding:0 8px;border:1px solid var(--line);border-radius:6px;font-size:12px;
  background:var(--jp-layout-color1,transparent);color:inherit}
+@container (max-width:880px){.nbmp.live .bar{width:60px}.nbmp.nbmp.live .wide{display:none}}
 @container (max-width:520px){.nbmp .bar{width:60px}.nbmp.live .why,.nbmp.live .num{display:none}
  .nbmp.nbmp.live .wide,.nbmp.nbmp.live th.t,.nbmp.nbmp.live td.t{display:none}.nbmp.live .bar{width:48px}
  .nbmp.live>.widget-button{margin-right:6px;padding:0 6px}.nbmp.live>.widget-button.where{margin-right:4px}}
