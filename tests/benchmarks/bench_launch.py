@@ -16,8 +16,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import nbmp
+from tests.benchmarks.record import keep
 
 RANKS = 4
+CHART = f"Starting {RANKS} ranks that do nothing, to their end"
 TARGETS = {"fork": 2.0, "forkserver": 0.25, "spawn": 1.15}
 Task = Callable[[int], None]
 
@@ -55,6 +57,8 @@ def main() -> None:
             ]
             mine, theirs = (statistics.median(column) * 1000 for column in zip(*pairs, strict=True))
             ratio = statistics.median(a / b for a, b in pairs)
+            name = f"{method}, {'imports NumPy' if module is noop else 'imports nothing'}"
+            keep(CHART, name, nbmp=mine / 1000, multiprocessing=theirs / 1000)
             verdict = "ok" if ratio <= TARGETS[method] else "MISSED"
             print(
                 f"  {method:10s} nbmp {mine:7.1f} ms   multiprocessing {theirs:7.1f} ms   "

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import numpy as np
 
 from tests.benchmarks import sides
+from tests.benchmarks.record import keep
 from tests.benchmarks.table import heading, interleaved, microseconds, row, seconds
 
 ROUNDS = 5
@@ -21,6 +22,8 @@ KB, MB, GB = 1 << 10, 1 << 20, 1 << 30
 SMALL_SIZES = (KB, 16 * KB, 64 * KB)
 LARGE_SIZES = (MB, 16 * MB, 256 * MB)
 SHARED_SIZES = (KB, MB, 64 * MB, GB)
+PRIVATE = "Private arrays through a queue and an answer back; copy: np.copyto from warm into warm memory"
+SHARED = "Arrays (torch: tensors) that are shared already, through a queue and an answer back"
 FASTER = 6
 """Than torch, for large private arrays."""
 OF_A_COPY = 0.7
@@ -40,6 +43,7 @@ def small_objects(ours: sides.Side, standard: sides.Side) -> None:
         mine, other = interleaved(
             [partial(side.round_trip, partial(same, obj), 200) for side in (ours, standard)], ROUNDS
         )
+        keep("Small objects through a queue and an answer back", name, nbmp=mine, multiprocessing=other)
         row(name, microseconds([("nbmp", mine), ("standard", other)]), mine / other, target, at_most=True)
 
 
@@ -54,6 +58,7 @@ def large_private(ours: sides.Side, torch: sides.Side | None) -> None:
         if torch is not None:
             measures.append(partial(torch.round_trip, partial(torch.private, size), count))
         mine, copy, *rest = interleaved(measures, ROUNDS)
+        keep(PRIVATE, named(size), nbmp=mine, copy=copy, **dict(zip(["torch"], rest, strict=False)))
         for other in rest:
             row(f"{named(size)}, against torch", microseconds([("nbmp", mine), ("torch", other)]), other / mine, FASTER)
         if size > MB:
@@ -76,6 +81,7 @@ def shared(ours: sides.Side, torch: sides.Side | None) -> None:
         measures = [partial(side.round_trip, partial(same, obj), 100) for side, obj in pairs]
         mine, *rest = interleaved(measures, ROUNDS)
         times.append(mine)
+        keep(SHARED, named(size), nbmp=mine, **dict(zip(["torch"], rest, strict=False)))
         for other in rest:
             figures = microseconds([("nbmp", mine), ("torch", other)])
             row(f"shared array of {named(size)}", figures, mine / other, 1 / 3, at_most=True)
