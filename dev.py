@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Developer commands of nbmp: make an environment here, then demo, test, lint, type-check.
+"""Developer commands of nbmp: make an environment here, then demo, test, lint, type-check, document.
 
     python3 dev.py demo                     run the first notebook, print what each cell prints
     python3 dev.py test [pytest arguments]  run the tests (--stack colab, --python 3.12: other environments)
     python3 dev.py lint | types | notebooks
+    python3 dev.py docs                     the guide and the API reference, in artefacts/docs; the examples in both run
+    python3 dev.py pictures                 take the pictures in docs/images anew
     python3 dev.py bench [--torch]          the benchmarks; with torch installed also beside torch
-    python3 dev.py check                    lint + types + tests, notebooks included
+    python3 dev.py compare                  ask nbmp and its peers what the README's table says of them
+    python3 dev.py check                    lint + types + docs + tests, notebooks included
 
 Standard library only. Uses uv where it is found, else venv and pip. Every command it runs is printed.
 Environments are `.venv*` folders beside this file; they are installed into again only when `pyproject.toml`
@@ -274,22 +277,46 @@ def notebooks() -> None:
     test(None, None, False, ["-m", "notebooks"])
 
 
+def docs() -> None:
+    """Build the guide and the API reference, warnings are errors; run the examples of docstrings."""
+    environment = main_environment("docs")
+    for builder in ("html", "doctest"):
+        output = f"artefacts/docs/{builder}"
+        environment.run("-m", "sphinx", "-b", builder, "--fail-on-warning", "--keep-going", "--quiet", "docs", output)
+
+
+def pictures() -> None:
+    """Take the pictures of the README and the guide anew, in a real JupyterLab."""
+    test(None, None, False, ["-n0", "tests/browser/test_pictures.py"])
+    for picture in sorted((ROOT / "docs" / "images").glob("*.png")):
+        run("cp", f"artefacts/{picture.name}", picture.relative_to(ROOT))
+
+
+def compare() -> None:
+    """Ask nbmp and its peers what the README's table says of them."""
+    ready(Environment(ROOT / ".venv-peers", sys.executable, ("bench", "peers"))).run("tests/benchmarks/compare.py")
+
+
 def bench(torch: bool) -> None:
-    """Run the benchmarks one after another."""
+    """Run the benchmarks one after another; tables and plots of launching and channels go to artefacts/bench."""
     environment = main_environment("test", "browser", *(["bench"] if torch else []))
+    kept = ROOT / "artefacts" / "bench"
+    shutil.rmtree(kept, ignore_errors=True)
     for script in sorted((ROOT / "tests" / "benchmarks").glob("bench_*.py")):
-        environment.run(script.relative_to(ROOT))
+        run(environment.python, script.relative_to(ROOT), env=environment.variables() | {"NBMP_BENCH": str(kept)})
+    environment.run("tests/benchmarks/report.py", kept.relative_to(ROOT))
 
 
 def check(arguments: Sequence[str]) -> None:
     """Do all that a change must pass; the tests include the notebooks."""
     lint()
     types()
+    docs()
     test(None, None, False, arguments)
 
 
 def main() -> None:
-    plain = {command.__name__: command for command in (demo, lint, types, notebooks)}
+    plain = {command.__name__: command for command in (demo, lint, types, notebooks, docs, pictures, compare)}
     as_written = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

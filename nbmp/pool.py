@@ -52,6 +52,12 @@ class Pool:
 
     A pool that is neither closed nor terminated ends with its last reference, and with the process. A forked child's
     copy is inert: using it raises RuntimeError.
+
+    Examples
+    --------
+    >>> with nbmp.Pool(2) as pool:
+    ...     pool.map(lambda x: x * x, range(5))
+    [0, 1, 4, 9, 16]
     """
 
     def __init__(

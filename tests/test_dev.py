@@ -34,7 +34,7 @@ def test_dev_imports_the_standard_library_only() -> None:
 
 def test_help_lists_every_command() -> None:
     shown = subprocess.check_output([sys.executable, "dev.py", "--help"], cwd=ROOT, text=True)
-    for command in ("demo", "test", "lint", "types", "notebooks", "bench", "check"):
+    for command in ("demo", "test", "lint", "types", "notebooks", "docs", "pictures", "bench", "compare", "check"):
         assert re.search(rf"^    {command}\b", shown, re.MULTILINE), command
 
 
@@ -102,7 +102,7 @@ def test_kernels_of_other_environments_are_out_of_sight(tmp_path: Path, monkeypa
 
 def test_tools_are_pinned_and_libraries_are_ranges() -> None:
     groups = dev.PYPROJECT["dependency-groups"]
-    for name in ("test", "browser", "lint", "colab"):
+    for name in ("test", "browser", "lint", "docs", "colab"):
         assert all("==" in line for line in groups[name] if isinstance(line, str)), name
     for line in [*dev.PYPROJECT["project"]["dependencies"], *groups["demo"]]:
         assert re.fullmatch(r"[\w.-]+>=[\d.]+", line), "a lower bound and nothing else"

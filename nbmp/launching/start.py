@@ -111,6 +111,11 @@ def launch(
 
     Parameters and errors are those of `start_processes`. Results come back as arguments go: shared arrays by handle,
     large private ones by one copy, instances of the notebook's classes as instances of those classes.
+
+    Examples
+    --------
+    >>> nbmp.launch(lambda rank, base: base + rank, args=(10,), nprocs=3)
+    [10, 11, 12]
     """
     wait = partial(join_in_time, timeout=timeout, grace_period=grace_period)
     return start(fn, args, nprocs, daemon, start_method, threads, env, wait, gpus=gpus).take_results()

@@ -25,6 +25,14 @@ def share_memory(array: NDArray[Any]) -> NDArray[Any]:
         For what is not an array, and for dtypes that hold Python objects.
     SharedMemoryError
         When it is larger than the memory left.
+
+    Examples
+    --------
+    >>> row = nbmp.share_memory(np.arange(4))
+    >>> nbmp.launch(lambda rank: row.put(rank, 10 + rank), nprocs=2)
+    [None, None]
+    >>> row
+    array([10, 11,  2,  3])
     """
     if is_on_gpu(array):
         return array

@@ -74,6 +74,7 @@ def memory_usage() -> MemoryUsage:
     waits. Call it from any process: it tells about that process and its descendants.
 
     It cannot know
+
     - of segments that only other processes have: of another user (listed as `hidden`), or not descended from this one;
     - of a message that is under way while its sender has ended;
     - the state of what a rank keeps for reuse where the system does not list locks (`/proc/locks`): in use, it says;
