@@ -22,7 +22,7 @@ from tests.pages import README, ROOT, blocks, program, promised, write_notebook
 
 BINDER = ROOT / "binder"
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
