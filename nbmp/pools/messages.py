@@ -21,8 +21,8 @@ CALL, MAP, STARMAP, STOP, READY, BROKEN, RETURNED, RAISED = range(8)
 KINDS = 16
 """A task's kind travels as `kind + KINDS * (n % NUMBERS)`, `n` counted for each worker: so a task is known again."""
 NUMBERS = 16
-FUNCTIONS = 256
-"""A function travels with its number, modulo this, as its kind."""
+FUNCTION_NUMBER, FUNCTION = 0, 1
+"""A function travels in two messages, its number first, which may come more than once."""
 
 
 class Call(NamedTuple):

@@ -14,7 +14,7 @@ from nbmp.launching.written import stdio
 from nbmp.pickling.parcel import Parcel
 from nbmp.pickling.quick import snapshot
 from nbmp.pools import messages
-from nbmp.pools.messages import BROKEN, CALL, FUNCTIONS, KINDS, RAISED, READY, RETURNED, STARMAP, STOP, WorkerEnds
+from nbmp.pools.messages import BROKEN, CALL, FUNCTION_NUMBER, KINDS, RAISED, READY, RETURNED, STARMAP, STOP, WorkerEnds
 from nbmp.pools.overlay import Overlay
 from nbmp.reports import RUNNING
 
@@ -104,7 +104,7 @@ class _Functions:
 
     def get(self, number: int) -> Callable[..., Any]:
         """Return the function of this number; the error of unpickling it, raised again for each of its chunks."""
-        while self._number % FUNCTIONS != number % FUNCTIONS:
+        while self._number != number:
             self._take()
         if self._error is not None:
             raise self._error
@@ -112,11 +112,18 @@ class _Functions:
         return function
 
     def _take(self) -> None:
-        message = self._channel.receive()
-        if message is None:
-            raise EOFError("the pool is gone")
-        self._number, self._function, self._error = message.kind, None, None
+        self._number, self._function, self._error = -1, None, None
+        number = -1
+        while (message := self._receive()).kind == FUNCTION_NUMBER:
+            number = message.read()
+        self._number = number
         try:
             self._function = message.read()
         except Exception as error:
             self._error = error
+
+    def _receive(self) -> Message:
+        message = self._channel.receive()
+        if message is None:
+            raise EOFError("the pool is gone")
+        return message

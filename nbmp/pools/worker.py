@@ -15,7 +15,7 @@ from nbmp.errors import SharedMemoryError
 from nbmp.launching.channel import plain
 from nbmp.launching.private import making
 from nbmp.launching.record import RankRecord
-from nbmp.pools.messages import FUNCTIONS, KINDS, NUMBERS, STOP, WorkerEnds
+from nbmp.pools.messages import FUNCTION, FUNCTION_NUMBER, KINDS, NUMBERS, STOP, WorkerEnds
 from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Function, Task
 
@@ -77,7 +77,8 @@ class Worker:
         function = task.function
         try:
             if function is not None and function is not self._function:
-                self._functions.send(function.parcel, function.number % FUNCTIONS, wait=False)
+                self._functions.send(plain(function.number), FUNCTION_NUMBER, wait=False)
+                self._functions.send(function.parcel, FUNCTION, wait=False)
                 self._function = function
             kind = task.kind + KINDS * (self._sent % NUMBERS)
             self.channel.send(task.parcel, kind, wait=False)
@@ -103,7 +104,9 @@ class Worker:
         while (message := _next(self._unread)) is not None:
             if message.kind % KINDS == STOP:
                 self._told_to_stop = False
-            for task in self.tasks:  # it is not there if it was given up meanwhile
+            # What is unread was sent last and one after the other, fewer than `NUMBERS`; a task that runs may have been
+            # sent under the same number, long before. It is not there if it was given up meanwhile.
+            for task in reversed(self.tasks):
                 if task.sent_as == message.kind:
                     self.tasks.remove(task)
                     self.given -= 1
