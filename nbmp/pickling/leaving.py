@@ -22,11 +22,12 @@ from cloudpickle import cloudpickle as cloud
 
 from nbmp.errors import CannotTravelError
 from nbmp.pickling import strangers
+from nbmp.pickling.classes import faithful
 from nbmp.pickling.diagnosis import find_culprit
 from nbmp.pickling.foreign import reducers
 from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.parcel import Parcel, Pieces, pack
-from nbmp.pickling.rebuilding import code_of_file, exception, main_class
+from nbmp.pickling.rebuilding import code_of_file, exception, exception_state, main_class
 
 SPAWNING: Any = mp_context._tls  # type: ignore[attr-defined]  # `set_spawning_popen` is a call
 """Where the standard library's objects look for the child that is spawned: only then do they hand out descriptors.
@@ -132,10 +133,23 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         if self._to_main and isinstance(obj, type) and obj.__module__ == "__main__":
             return main_class, (obj.__qualname__, cloudpickle.dumps(obj))
         if isinstance(obj, BaseException) and isinstance(type(obj).__reduce__, types.MethodDescriptorType):
-            reduced: Any = obj.__reduce__()
-            return exception, (type(obj), reduced[1]), *reduced[2:]
+            return _reduce_exception(obj)
         stranger = strangers.reduce(obj)
-        return super().reducer_override(obj) if stranger is None else stranger
+        if stranger is not None:
+            return stranger
+        reduced = super().reducer_override(obj)
+        if isinstance(reduced, tuple) and reduced[0] is cloud._make_skeleton_class:
+            return faithful(obj, reduced)
+        return reduced
+
+
+def _reduce_exception(error: BaseException) -> tuple[Any, ...]:
+    """Let neither `__init__` nor `__setattr__` of its class have a say when it is rebuilt."""
+    reduced: Any = error.__reduce__()
+    _, args, *state = reduced
+    if not state or not isinstance(type(error).__setstate__, types.MethodDescriptorType):
+        return exception, (type(error), args), *state
+    return exception, (type(error), args), state[0], None, None, exception_state
 
 
 def _reduce_code(code: types.CodeType) -> Reduced:

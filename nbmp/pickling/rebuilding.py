@@ -38,3 +38,8 @@ def exception(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException
             base.__init__(error, *args)  # type: ignore[misc]
             break
     return error
+
+
+def exception_state(error: BaseException, state: dict[str, Any]) -> None:
+    """Give an exception its attributes; a class may refuse to have them set (a frozen dataclass does)."""
+    error.__dict__.update(state)

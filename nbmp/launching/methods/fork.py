@@ -14,6 +14,7 @@ from nbmp.launching.private import Descriptor, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, start_each
 from nbmp.launching.rank import forked
 from nbmp.launching.threads import limited
+from nbmp.pickling.classes import name_classes
 from nbmp.waiting import readable
 
 
@@ -47,6 +48,7 @@ class ChildLife(Ending):
 
 def start(plans: Sequence[Plan]) -> None:
     """Fork all ranks. On an error, those that run already are killed."""
+    name_classes()
     # SIGINT is held back until a rank has its own handler and group, also in launches from other threads.
     held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
