@@ -19,7 +19,7 @@ _CHAIN = 10
 def raised(error: BaseException, stage: str) -> Raised:
     """Return what is told of an exception that came out of the rank's task."""
     when = time.monotonic()
-    error.__traceback__ = _user_part(error.__traceback__)
+    BaseException.with_traceback(error, _user_part(error.__traceback__))  # its class may refuse to have it set
     error = _explained(error)
     told = _raw(error, _CHAIN)
     return Raised(stage, when, told, _formatted(error, told), _pickled(error))

@@ -31,7 +31,7 @@ def task_error(raised: Raised, slot: int, pid: int | None, frontend: Frontend) -
     """
     original, text = _original(raised), in_cells(raised.text, frontend)
     if isinstance(original, Exception) and raised.stage == RUNNING:
-        original.__cause__ = RemoteTraceback(text)
+        _set_cause(original, RemoteTraceback(text))
         return original
     while_doing = "" if raised.stage == RUNNING else f" while {raised.stage}"
     error = ProcessRaisedException(
@@ -79,6 +79,11 @@ def start_error(cause: BaseException) -> BrokenPoolError:
     error = BrokenPoolError(f"a worker of the pool could not begin its work: {cause}")
     error.__cause__ = cause
     return error
+
+
+def _set_cause(error: BaseException, cause: BaseException) -> None:
+    """Set it whatever the class of `error` says: that of a frozen dataclass refuses."""
+    BaseException.__dict__["__cause__"].__set__(error, cause)
 
 
 def _original(raised: Raised) -> BaseException | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from typing import Any
 
@@ -33,6 +34,13 @@ class LockedError(Exception):
     def __init__(self) -> None:
         super().__init__("has a lock")
         self.lock = threading.Lock()
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenError(Exception):
+    """Has no attribute set, not even its traceback."""
+
+    step: int
 
 
 class SilentError(Exception):
@@ -121,6 +129,20 @@ def test_exception_with_keyword_arguments_arrives_as_itself(method: str) -> None
     error = caught(method, fail_by, KeywordError, {"code": 5})
     assert type(error.__cause__) is KeywordError
     assert error.__cause__.code == 5
+
+
+def test_exception_that_is_a_frozen_dataclass_arrives_as_itself(method: str) -> None:
+    error = caught(method, fail_by, FrozenError, {"step": 6})
+    assert type(error.__cause__) is FrozenError
+    assert error.__cause__.step == 6
+    assert "raise kind(**arguments)" in error.msg
+    with nbmp.Pool(1, start_method=method) as pool:
+        with pytest.raises(FrozenError) as raised:
+            pool.apply(fail_by, (0, FrozenError, {"step": 7}))
+        assert raised.value.step == 7
+        assert "raise kind(**arguments)" in str(raised.value.__cause__)
+        pool.terminate()
+        pool.join()
 
 
 def test_exception_that_cannot_travel_is_told_as_text(method: str) -> None:
