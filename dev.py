@@ -9,6 +9,8 @@
     python3 dev.py bench [--torch]          the benchmarks; with torch installed also beside torch
     python3 dev.py compare                  ask nbmp and its peers what the README's table says of them
     python3 dev.py check                    lint + types + docs + tests, notebooks included
+    python3 dev.py soak [--minutes 30]      at random, for long, what programs do and what happens to them
+    python3 dev.py check                    lint + types + tests, notebooks included
 
 Standard library only. Uses uv where it is found, else venv and pip. Every command it runs is printed.
 Environments are `.venv*` folders beside this file; they are installed into again only when `pyproject.toml`
@@ -307,6 +309,11 @@ def bench(torch: bool) -> None:
     environment.run("tests/benchmarks/report.py", kept.relative_to(ROOT))
 
 
+def soak(arguments: Sequence[str]) -> None:
+    """Launch, send, fail, interrupt and kill at random, and look for hangs and leaks (--help: its options)."""
+    main_environment("test", "browser").run("-m", "tests.soak", *arguments)
+
+
 def check(arguments: Sequence[str]) -> None:
     """Do all that a change must pass; the tests include the notebooks."""
     lint()
@@ -328,11 +335,12 @@ def main() -> None:
     tests.add_argument("--if-present", action="store_true", help="do nothing if that Python is not here")
     benches = commands.add_parser("bench", help=bench.__doc__, allow_abbrev=False)
     benches.add_argument("--torch", action="store_true", help="install torch, to measure beside it")
+    commands.add_parser("soak", help=soak.__doc__, add_help=False, allow_abbrev=False)
     options, rest = parser.parse_known_args()
     if options.command == "test":
         test(options.stack, options.python, options.if_present, rest)
-    elif options.command == "check":
-        check(rest)
+    elif options.command in ("check", "soak"):
+        {"check": check, "soak": soak}[options.command](rest)
     elif rest:
         parser.error(f"{options.command} takes no arguments: {shlex.join(rest)}")
     elif options.command == "bench":
