@@ -61,6 +61,7 @@ pool.close(); pool.join()
 
 def test_b08_the_stop_button_and_the_pool_afterwards(kernel: Kernel) -> None:
     kernel.run("pool = Pool(2); pids = pool._workers.pids()")
+    kernel.run("while not all(worker.ready for worker in pool._workers._workers): time.sleep(0.01)")
     cell = kernel.start("print('go', flush=True); pool.map(time.sleep, [60] * 4)")
     kernel.until(lambda: "go" in cell.text(), "the cell runs")
     time.sleep(1)
