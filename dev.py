@@ -8,9 +8,8 @@
     python3 dev.py pictures                 take the pictures in docs/images anew
     python3 dev.py bench [--torch]          the benchmarks; with torch installed also beside torch
     python3 dev.py compare                  ask nbmp and its peers what the README's table says of them
-    python3 dev.py check                    lint + types + docs + tests, notebooks included
     python3 dev.py soak [--minutes 30]      at random, for long, what programs do and what happens to them
-    python3 dev.py check                    lint + types + tests, notebooks included
+    python3 dev.py check                    lint + types + docs + tests, notebooks included
 
 Standard library only. Uses uv where it is found, else venv and pip. Every command it runs is printed.
 Environments are `.venv*` folders beside this file; they are installed into again only when `pyproject.toml`
