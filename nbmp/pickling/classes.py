@@ -67,13 +67,14 @@ def name_classes() -> None:
 
     Each gets the name under which cloudpickle recognises it, while there is one process to give it.
     """
-    waiting, seen = [vars(sys.modules["__main__"])], set()
+    waiting, seen = [vars(sys.modules["__main__"])], set[int]()
     while waiting:
         for value in list(waiting.pop().values()):
-            if issubclass(type(value), type) and value.__module__ == "__main__" and value not in seen:
-                seen.add(value)
-                cloud._get_or_create_tracker_id(value)
+            if issubclass(type(value), type) and vars(value).get("__module__") == "__main__" and id(value) not in seen:
+                seen.add(id(value))
                 waiting.append(vars(value))
+                with contextlib.suppress(Exception):  # a metaclass may refuse to have its classes compared
+                    cloud._get_or_create_tracker_id(value)
 
 
 @contextlib.contextmanager

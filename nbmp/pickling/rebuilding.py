@@ -42,4 +42,5 @@ def exception(kind: type[BaseException], args: tuple[Any, ...]) -> BaseException
 
 def exception_state(error: BaseException, state: dict[str, Any]) -> None:
     """Give an exception its attributes; a class may refuse to have them set (a frozen dataclass does)."""
-    error.__dict__.update(state)
+    for name, value in state.items():
+        object.__setattr__(error, name, value)

@@ -67,6 +67,9 @@ assert there(lambda rank: isinstance(Reader(), Plugin)) and list(REGISTRY) == ["
 """
 
 SAME = """
+class Refuses(type):
+    def __eq__(cls, other): raise ValueError("not to be compared")
+class Odd(metaclass=Refuses): pass
 class Task:
     class Part: pass
     def __init__(self): self.part = Task.Part()
