@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
+import pytest
+
+import nbmp
+from nbmp.launching.methods import forkserver
+from nbmp.launching.private import Descriptor
 from tests import scripts, unprivileged
+from tests.launching import functions
 
 PRELUDE = """
     import os, resource, sys, threading
@@ -99,3 +107,16 @@ def test_interpreter_that_is_not_there_is_named(tmp_path: Path) -> None:
     """
     for method in ("spawn", "forkserver"):
         assert scripts.output(tmp_path, source, method) == "/no/such/python\n"
+
+
+@pytest.mark.timeout(30)
+def test_fork_server_killed_between_its_fork_and_its_answer_is_told_at_once() -> None:
+    nbmp.launch(functions.pid, start_method="forkserver")
+    server = forkserver._server
+    assert server is not None
+    os.kill(server.pid, signal.SIGKILL)
+    read, write = os.pipe()  # the rank that it has forked has the other end, so that nothing says that it is gone
+    with pytest.raises(nbmp.StartError, match=f"pid {server.pid}. ended before it had started the rank"):
+        forkserver.ServedLife(Descriptor(read), server)
+    os.close(write)
+    assert nbmp.launch(functions.give, (1,), start_method="forkserver") == [1]

@@ -45,6 +45,10 @@ END_SECONDS = 2.0
 _AT_LAST = -200
 """As a priority at exit: when multiprocessing has joined its processes, whose exit codes come from the server."""
 
+_ENDED = (
+    "the fork server (pid {}) ended before it had started the rank; what it wrote is on this process' stderr; the next "
+    "launch starts another"
+)
 _BOOT = (
     "import sys; sys.path[:] = [{root!r}, *filter(None, sys.path)]; import nbmp; del sys.path[0]; "
     "from nbmp.launching.server import serve; serve({channel}, {preload!r})"
@@ -95,7 +99,7 @@ def start(plans: Sequence[Plan]) -> None:
     with _lock:
         server = _running_server()
         pipes = iter([_request(server, plan) for plan in plans])
-    start_each(plans, lambda _: ServedLife(next(pipes), server.pid))
+    start_each(plans, lambda _: ServedLife(next(pipes), server))
 
 
 def set_preload(names: Sequence[str]) -> None:
@@ -150,42 +154,43 @@ def _request(server: _Server, plan: Plan) -> Descriptor:
     return pipe
 
 
-def _await_answer(fd: int, server: int) -> None:
+def _await_answer(fd: int, server: _Server) -> None:
     """Wait until the server has answered; StartError when it does not, an interrupt is raised at once."""
+    pid = server.pid
     begun = runs = time.monotonic()
     with held_back() as presses:
         while not readable(fd, LOOK_SECONDS):
             now = time.monotonic()
-            status = platforms.thread_status(server, server)
+            if not server.alive() and not readable(fd, 0):  # killed in between: the rank that it forked has the pipe
+                raise StartError(_ENDED.format(pid))
+            status = platforms.thread_status(pid, pid)
             if status is None or status.state != "T":
                 runs = now
             try:
                 presses.deliver()
             except KeyboardInterrupt as press:
-                explain(press, f"the fork server (pid {server}) had not started all ranks; those that ran were killed")
+                explain(press, f"the fork server (pid {pid}) had not started all ranks; those that ran were killed")
                 raise
             if now - runs > STOPPED_SECONDS:
                 raise StartError(
-                    f"the fork server (pid {server}) is stopped by a signal and starts no rank; `kill -CONT {server}` "
-                    f"lets it go on, `kill -9 {server}` has the next launch start another"
+                    f"the fork server (pid {pid}) is stopped by a signal and starts no rank; `kill -CONT {pid}` "
+                    f"lets it go on, `kill -9 {pid}` has the next launch start another"
                 )
             if now - begun > START_SECONDS:
-                raise StartError(f"the fork server (pid {server}) did not start a rank within {START_SECONDS:.0f} s")
+                raise StartError(f"the fork server (pid {pid}) did not start a rank within {START_SECONDS:.0f} s")
 
 
 class ServedLife(Ending):
     """A rank that the fork server started and reaps; its exit status comes through the status pipe."""
 
-    def __init__(self, pipe: Descriptor, server: int) -> None:
+    def __init__(self, pipe: Descriptor, server: _Server) -> None:
         super().__init__()
         self._pipe = pipe
         self.sentinel = pipe.fileno()
         _await_answer(self.sentinel, server)
         answer = os.read(self.sentinel, ANSWER.size)
         if not answer:
-            raise StartError(
-                "the fork server ended before it had started the rank; what it wrote is on this process' stderr"
-            )
+            raise StartError(_ENDED.format(server.pid))
         (self.pid,) = ANSWER.unpack(answer)
         if self.pid < 0:
             raise StartError(f"no rank could be started: {explanation(-self.pid) or os.strerror(-self.pid)}")
