@@ -8,7 +8,7 @@ from nbmp.launching.describing import crash_frames, in_cells, report
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.process import UNKNOWN_STATUS
 from nbmp.launching.record import RankRecord
-from nbmp.reports import RUNNING, RankFailure
+from nbmp.reports import RankFailure
 
 LOST = (
     "Its result (or exception) is lost: it has closed a descriptor that is not its own (os.close, os.closerange) and "
@@ -45,17 +45,13 @@ def signal_name(number: int) -> str:
         return f"<Unknown signal {number}>"
 
 
-def _stage(record: RankRecord) -> str:
-    return "ending, after its function had returned" if record.returned else RUNNING
-
-
 def _exited(record: RankRecord, code: int) -> RankFailure:
     hint = _last_errors(record)
     if code == UNKNOWN_STATUS and not record.has_outcome:
         hint = "(255 also stands for an exit status that somebody else's wait() took.)\n" + hint
     if record.has_lost_its_channel:
         hint = f"{LOST}\n{hint}"
-    return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, None, hint=hint.rstrip())
+    return RankFailure(record.rank, record.pid, time.monotonic(), record.stage, code, None, hint=hint.rstrip())
 
 
 def _killed(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: int) -> RankFailure:
@@ -70,7 +66,7 @@ def _killed(record: RankRecord, code: int, frontend: Frontend, oom_kills_before:
         reason = "The out-of-memory killer struck while the ranks ran: they needed more memory than there is."
     hint = "\n".join(filter(None, (reason, _last_errors(record))))
     stack = crash_frames(record.crash.fatal(), frontend)
-    return RankFailure(record.rank, record.pid, time.monotonic(), _stage(record), code, name, stack=stack, hint=hint)
+    return RankFailure(record.rank, record.pid, time.monotonic(), record.stage, code, name, stack=stack, hint=hint)
 
 
 def _last_errors(record: RankRecord) -> str:

@@ -13,7 +13,7 @@ from nbmp.launching.process import RankProcess
 from nbmp.launching.where.stackfile import StackFile
 from nbmp.launching.written.kept import KeptOutput
 from nbmp.launching.written.lines import RankStream
-from nbmp.reports import RankFailure
+from nbmp.reports import RUNNING, RankFailure
 
 
 class RankRecord:
@@ -72,6 +72,16 @@ class RankRecord:
         if self._final_state is not None:
             return self._final_state
         return "starting" if self._row.state() == board.STARTING else "running"
+
+    @property
+    def stage(self) -> str:
+        """What it is doing, or was when it ended without telling of an exception."""
+        if self.returned:
+            return "ending, after its function had returned"
+        if self.left_with is not None:  # by sys.exit
+            return RUNNING
+        stages = {board.STARTING: "starting or unpickling its task", board.ENDING: "pickling its result"}
+        return stages.get(self._row.state(), RUNNING)
 
     @property
     def seconds(self) -> float:

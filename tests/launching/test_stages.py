@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +123,25 @@ def test_rank_that_fails_after_its_function_returned_says_so(method: str) -> Non
         nbmp.launch(fail_at_exit, start_method=method)
     assert raised.value.exit_code == 9
     assert raised.value.failures[0].stage == "ending, after its function had returned"
+
+
+def kill_while_pickled(rank: int) -> Any:
+    return KillsWhenPickled()
+
+
+class KillsWhenPickled:
+    def __reduce__(self) -> Any:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave_while_running(rank: int) -> None:
+    sys.exit(4)
+
+
+@pytest.mark.parametrize(
+    ("function", "stage"), [(kill_while_pickled, "pickling its result"), (leave_while_running, "running its function")]
+)
+def test_rank_that_ends_says_what_it_was_doing(method: str, function: Any, stage: str) -> None:
+    with pytest.raises(nbmp.ProcessExitedException) as raised:
+        nbmp.launch(function, start_method=method)
+    assert raised.value.failures[0].stage == stage
