@@ -30,6 +30,7 @@ from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
 from nbmp.launching.messages import Call, Setup
 from nbmp.launching.process import RankProcess
+from nbmp.launching.relief import let_go
 from nbmp.launching.where.answering import answer
 from nbmp.launching.written import loggers, stdio
 from nbmp.memory import strategy
@@ -164,6 +165,7 @@ class _Rank:
                 raise
             if isinstance(error, SystemExit) and stage == RUNNING:
                 self._leave_with(_exit_code(error))
+            let_go(error)
             from nbmp.launching.raising import raised
 
             self._row.ending()

@@ -59,9 +59,13 @@ def dumps(
     ------
     CannotTravelError
         When it, or something in it, cannot be pickled; names the place.
+    MemoryError
+        As it came: that it can travel is not in doubt.
     """
     try:
         pickled, luggage = _dump(obj, to_main, farewell=farewell)
+    except MemoryError:
+        raise
     except Exception as error:
         path, culprit = find_culprit(obj, name, lambda part: _can_leave(part, to_main))
         raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from error

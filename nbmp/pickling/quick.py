@@ -61,6 +61,8 @@ def to_send(
     try:
         SPAWNING.spawning_popen = luggage
         pickler.dump(obj)
+    except MemoryError:
+        raise
     except Exception:
         return dumps(fields(*obj) if fields else obj, name=name, to_main=to_main, recycled=recycled)
     finally:

@@ -10,6 +10,7 @@ from typing import Any
 from nbmp.channels import Channel, Message
 from nbmp.errors import SharedMemoryError
 from nbmp.launching.channel import plain
+from nbmp.launching.relief import let_go
 from nbmp.launching.written import stdio
 from nbmp.pickling.parcel import Parcel
 from nbmp.pickling.quick import snapshot
@@ -87,6 +88,7 @@ def _result(value: Any) -> Parcel:
 
 
 def _report(tasks: Channel, kind: int, error: BaseException, stage: str) -> None:
+    let_go(error)
     from nbmp.launching.raising import raised
 
     stdio.flush()
