@@ -43,6 +43,19 @@ def task_error(raised: Raised, slot: int, pid: int | None, frontend: Frontend) -
     return error
 
 
+def unread_error(error: BaseException, slot: int, pid: int | None) -> Exception:
+    """Return what the user gets for a result that cannot be unpickled here: the error itself where it is one."""
+    if isinstance(error, Exception):
+        error.add_note("It was raised while a result of a pool's task was unpickled.")
+        return error
+    text = f"{type(error).__name__}: {error}"
+    told = ProcessRaisedException(
+        f"\n\n-- Worker {slot} of the pool had its result unpickled here, which raised:\n{text}", slot, pid
+    )
+    told.__cause__ = error
+    return told
+
+
 IN_A_TASK = "in the middle of a task, which is lost"
 
 

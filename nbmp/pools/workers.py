@@ -29,7 +29,7 @@ from nbmp.launching.private import making
 from nbmp.launching.record import RankRecord
 from nbmp.launching.where.asking import SECONDS, ask
 from nbmp.launching.where.stacks import Stacks
-from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error
+from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error, unread_error
 from nbmp.pools.giving import Waiting, told
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
 from nbmp.pools.requests import Requests
@@ -276,8 +276,7 @@ class Workers:
         try:
             outcome = message.read()
         except BaseException as error:
-            error.add_note("It was raised while a result of a pool's task was unpickled.")
-            told(task.job.failed, task.index, error if isinstance(error, Exception) else start_error(error))
+            told(task.job.failed, task.index, unread_error(error, worker.slot, worker.record.pid))
             return
         if message.kind == RETURNED:
             told(task.job.done, task.index, outcome)
