@@ -6,6 +6,8 @@ combination proves something new, and a new interpreter takes a second.
     file_system beside spawn and    an array reaches a rank as a handle in such a message; which kind of handle it is
     forkserver                      has nothing to do with how the rank began
 
+    the marker `whole`              one cell of a large table: others of its kind run always
+
 So a test that has both runs under `spawn` only where `ALL_FORMS` says so: how ranks, processes and pools begin and end,
 one file of arrays, the field reports. The same for `file_system` beside another start method than `fork`. No test loses
 its only form. `--all-forms` runs all, and so does naming tests (`::`) or choosing them (`-k`).
@@ -55,8 +57,10 @@ def told_to_run_all(config: pytest.Config) -> bool:
 
 def redundant(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests that prove nothing that another of these does not."""
+    items = list(items)
     forms = {_form(item): item for item in items if hasattr(item, "callspec")}
-    return [item for form, item in forms.items() if _is_covered(form, forms) and not _is_kept(item)]
+    covered = [item for form, item in forms.items() if _is_covered(form, forms) and not _is_kept(item)]
+    return covered + [item for item in items if item.get_closest_marker("whole") and item not in covered]
 
 
 def _form(item: Any) -> tuple[Any, str, str]:

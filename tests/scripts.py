@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
+
 from tests.waiting import none_runs, until
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,6 +54,23 @@ def gone_soon(pids: Iterable[int], seconds: float = 2.0) -> bool:
     """Return whether none of these processes runs within `seconds`."""
     pids = list(pids)
     return until(lambda: none_runs(pids), seconds)
+
+
+def family(folder: Path) -> list[int]:
+    """Return the processes that work in `folder`: the script, its ranks, helpers, and all they started."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.cwd() == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def nobody_is_left(folder: Path, seconds: float = 2.0) -> bool:
+    """Return whether nobody works in `folder` within `seconds`."""
+    return until(lambda: not family(folder), seconds)
 
 
 def output(folder: Path, source: str, *arguments: str) -> str:

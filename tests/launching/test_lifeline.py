@@ -6,10 +6,10 @@ import os
 import signal
 from pathlib import Path
 
-import psutil
 import pytest
 
 from tests import scripts
+from tests.scripts import family
 from tests.waiting import content, none_runs, tell, until
 
 LAUNCHING = """
@@ -72,18 +72,6 @@ SITUATIONS = [
     "grandchildren",
     "ranks of its own",
 ]
-
-
-def family(folder: Path) -> list[int]:
-    """Return the processes that work in `folder`: the script, its ranks, helpers, and all they started."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.cwd() == str(folder) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)

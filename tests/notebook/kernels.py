@@ -139,6 +139,10 @@ class Kernel:
         self._client.wait_for_ready(timeout=PATIENCE)
         self.pid = self._ask_pid()
 
+    def shut_down(self) -> None:
+        """Ask the kernel to end, as a person does in the menu; it is not waited for."""
+        self._client.shutdown()
+
     def close(self) -> None:
         """End the kernel."""
         try:
