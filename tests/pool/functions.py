@@ -104,6 +104,12 @@ class Trap:
         return int, ("not a number",)
 
 
+class Called(Trap):
+    """A function that cannot be unpickled."""
+
+    def __call__(self, _: object) -> None: ...
+
+
 class OneWay:
     """Cannot be pickled."""
 

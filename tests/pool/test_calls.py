@@ -200,3 +200,14 @@ def test_context_gives_the_start_method() -> None:
     with Pool(1, context=multiprocessing.get_context("spawn")) as pool:
         assert pool.apply(functions.add, (1, 2)) == 3
         assert pool._workers._workers[0].context.start_method == "spawn"
+
+
+def test_calls_are_told_apart_however_many_there_were_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function's number is cut to a byte where it travels as a kind."""
+    monkeypatch.setattr("nbmp.pools.tasks._numbers", iter([255, 511, 2, 258]))
+    with Pool(1) as pool:
+        assert pool.map(abs, [-3]) == [3]
+        assert pool.map(functions.square, [-3]) == [9]
+        with pytest.raises(nbmp.ProcessRaisedException, match="not a number"):
+            pool.map(functions.Called(), [-3])
+        assert pool.map(abs, [-3]) == [3]

@@ -93,16 +93,12 @@ def test_task_that_cannot_be_unpickled(pool: Pool) -> None:
     for call in (
         lambda: pool.map_async(functions.square, [Trap()]).get(timeout=10),
         lambda: pool.apply_async(functions.square, (Trap(),)).get(timeout=10),
-        lambda: pool.map(_Caller(), [1, 2], chunksize=1),
+        lambda: pool.map(functions.Called(), [1, 2], chunksize=1),
     ):
         with pytest.raises(nbmp.ProcessRaisedException, match="while unpickling its task") as caught:
             call()
         assert "not a number" in str(caught.value)
     works(pool)
-
-
-class _Caller(Trap):
-    def __call__(self, _: object) -> None: ...
 
 
 def test_result_that_cannot_travel(pool: Pool) -> None:
