@@ -84,6 +84,8 @@ class Supervisor(threading.Thread):
             if self._milestones is not None and now >= self._milestones.due:
                 self._try(self._sink.write, self._milestones.lines(now))
         self._selector.close()
+        # A thread that has shown something is kept for a while by ipykernel; the launch, with its descriptors, is not.
+        del self._on_end, self._milestones, self._sink
 
     def _pause(self) -> float | None:
         """Return how long there is nothing to do if nothing comes."""

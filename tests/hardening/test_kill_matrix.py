@@ -193,7 +193,9 @@ def kill_a_kernel(folder: Path, temporary: Path, phase: str, chance: random.Rand
     kernel = start(folder)
     try:
         call = "life.begin()" if phase == "exit" else "life.lead()"
-        cell = kernel.start(IN_KERNEL.format(strategy=strategy, method=method, stays=phase == "exit", call=call))
+        cell = kernel.start(
+            IN_KERNEL.format(strategy=strategy, method=method, stays=phase in ("join", "exit"), call=call)
+        )
         session = content(folder / "session", 60)
         if phase == "exit":
             kernel.until(lambda: bool(cell.ended), "ranks run")
