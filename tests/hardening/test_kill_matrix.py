@@ -64,7 +64,8 @@ class Strike(threading.Thread):
     def run(self) -> None:
         until(lambda: os.path.exists(self._phase) or self.over.is_set())
         time.sleep(self._delay)
-        while self.pid is None and not self.over.is_set():
+        give_up = time.monotonic() + 1  # all that could be killed may have come to its end
+        while self.pid is None and not self.over.is_set() and time.monotonic() < give_up:
             self.pid = self._victim()
         if self.pid is not None:
             try:
