@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from nbmp import platforms
 from nbmp.errors import CudaForkError
+from nbmp.launching.quiet import busy_elsewhere
 
 METHODS = ("fork", "forkserver", "spawn")
 
@@ -77,13 +78,15 @@ def default_start_method() -> StartMethod:
 
     What `set_start_method` has chosen; otherwise `fork` where it is safe: it is the fastest and ranks inherit
     everything. `forkserver` when CUDA is initialised in this process (the reason names the library that did it) or an
-    OpenMP thread pool (libgomp) is alive, since a forked rank would fail or hang there. `spawn` outside Linux.
+    OpenMP thread pool (libgomp) is alive, since a forked rank would fail or hang there; also when another thread is
+    importing a module, or computes in threads of a library (OpenBLAS), and does not come to an end with it within two
+    seconds. `spawn` outside Linux.
     """
     if _chosen is not None:
         return StartMethod(_chosen, "chosen by set_start_method")
     if sys.platform != "linux":
         return StartMethod("spawn", f"{sys.platform} has no safe fork")
-    danger = platforms.unsafe_to_fork()
+    danger = platforms.unsafe_to_fork() or busy_elsewhere()
     if danger is not None:
         return StartMethod("forkserver", danger)
     return StartMethod("fork", "no CUDA and no OpenMP pool here")

@@ -42,15 +42,17 @@ from nbmp.reports import RUNNING
 if TYPE_CHECKING:
     from nbmp.launching.frontends import Display
     from nbmp.launching.plan import Plan
+    from nbmp.launching.quiet import Quiet
 
 _FAILED = 1
 _PLAIN = (type(None), bool, int, float, str, bytes)
 
 
-def forked(plan: "Plan", plans: "Sequence[Plan]", signals: set[int]) -> NoReturn:
+def forked(plan: "Plan", plans: "Sequence[Plan]", signals: set[int], moment: "Quiet") -> NoReturn:
     """Be the rank of `plan`, in the forked child. `signals` is the mask to go back to once interrupts are handled."""
     code = _FAILED
     try:
+        moment.be_alone()
         os.setpgid(0, 0)
         for other in plans:
             if other is not plan:

@@ -5,12 +5,15 @@ OpenBLAS' thread pool anew, which costs it milliseconds (measured: 0.6 to 4).
 """
 
 import contextlib
+import os
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from nbmp import platforms
 from nbmp.launching.private import in_forked_child
 
 if TYPE_CHECKING:
@@ -30,6 +33,80 @@ SERVER_THREADS = 1
 """Of the fork server itself: it has no pool that a fork would break."""
 
 _lock = threading.Lock()
+
+_LOOK_SECONDS = 0.001
+_IDLE_LOOKS = 2
+"""Looks in a row that must find nothing: a call that has just begun has not woken its threads yet."""
+
+
+def wait_for_computations(seconds: float) -> bool:
+    """Wait while another Python thread computes with threads of a library; return whether it has ended in time.
+
+    OpenBLAS ends its pool before a fork. If a call uses the pool at that moment, neither this call nor the fork ever
+    comes to an end, and the interpreter's lock is held. Python threads that run without that lock are in C code, and
+    nothing tells in which; so it counts when one of them and a thread that is not Python's run at the same time.
+    """
+    give_up, idle = time.monotonic() + seconds, 0
+    if not _has_pool():
+        return True
+    while idle < _IDLE_LOOKS:
+        python, other = _running()
+        if not python:
+            return True
+        idle = 0 if other else idle + 1
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return True
+
+
+_COMPUTE_NOTHING = ("nbmp", "IPython", "IOPub", "Heartbeat", "Control", "Shell", "Subshell")
+"""Threads whose names begin so are nbmp's or the kernel's."""
+
+
+def others_may_compute() -> bool:
+    """Return whether there are threads of the user's, one of which may begin to compute at any moment."""
+    here = threading.get_ident()
+    known = dict(threading._active).items()  # type: ignore[attr-defined]  # `enumerate` would wait for its lock
+    others = [thread for ident, thread in known if ident != here]
+    return _has_pool() and not all(thread.name.startswith(_COMPUTE_NOTHING) for thread in others)
+
+
+def _has_pool() -> bool:
+    """Return whether there is an OpenBLAS with threads of its own, not OpenMP's."""
+    if "numpy" not in sys.modules:
+        return False
+    libraries: Any = _libraries(len(sys.modules)).lib_controllers
+    return any(getattr(library, "threading_layer", None) == "pthreads" for library in libraries)
+
+
+def _running() -> tuple[bool, bool]:
+    """Return whether another thread of Python, and one of a library, runs or is about to."""
+    process, here = os.getpid(), threading.get_native_id()
+    python = {thread.native_id for thread in list(threading._active.values())}  # type: ignore[attr-defined]
+    running = [thread for thread in platforms.threads_of(process) if thread != here and _runs(process, thread)]
+    return any(thread in python for thread in running), any(thread not in python for thread in running)
+
+
+def _runs(process: int, thread: int) -> bool:
+    status = platforms.thread_status(process, thread)
+    return status is not None and status.state in "RD"
+
+
+class OneThread:
+    """From `begin` to `end`, or to `end` in a forked child, libraries that are loaded begin nothing in threads."""
+
+    def __init__(self) -> None:
+        self._limits: Any = None
+
+    def begin(self) -> None:
+        if "numpy" in sys.modules:
+            self._limits = _libraries(len(sys.modules)).limit(limits=1)
+
+    def end(self) -> None:
+        if self._limits is not None:
+            self._limits.restore_original_limits()
+            self._limits = None
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from nbmp import platforms
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.process import UNKNOWN_STATUS, Ending, start_each
+from nbmp.launching.quiet import Quiet
 from nbmp.launching.rank import forked
 from nbmp.launching.threads import limited
 from nbmp.pickling.classes import name_classes
@@ -59,10 +60,11 @@ def start(plans: Sequence[Plan]) -> None:
 
 
 def _fork(plan: Plan, plans: Sequence[Plan], held: set[int]) -> ChildLife:
-    with _no_warning_of_threads():
-        pid = os.fork()
-    if pid == 0:
-        forked(plan, plans, held)
+    with Quiet() as moment:
+        with _no_warning_of_threads():
+            pid = os.fork()
+        if pid == 0:
+            forked(plan, plans, held, moment)
     _lead_group(pid)
     return ChildLife(pid)
 
