@@ -92,12 +92,13 @@ def is_over(folder: int) -> bool:
 
 def remove(path: str, folder: int) -> None:
     """Remove the folder of a session that is over, whatever is in it."""
-    with os.scandir(path) as entries:
+    listing = _opened(".", _FOLDER, folder)
+    with os.scandir(listing.fileno()) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 import shutil
 
-                shutil.rmtree(entry.path, ignore_errors=True)
+                shutil.rmtree(entry.name, ignore_errors=True, dir_fd=folder)
             else:
                 _unlink(entry.name, folder)
     with contextlib.suppress(OSError):

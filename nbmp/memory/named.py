@@ -94,7 +94,8 @@ class NamedSegment:
                 f"the memory of an object that was received is gone: the file {session.name}/{name} in /dev/shm was "
                 f"removed by somebody ({error.strerror})"
             ) from None
-        if not stat.S_ISREG(os.fstat(control.fileno()).st_mode):
+        status = os.fstat(control.fileno())
+        if not stat.S_ISREG(status.st_mode) or not status.st_size:
             raise MissingSegmentError(f"{session.name}/{name} in /dev/shm is not the file of a segment")
         locked = lock_shared(control)
         segment = cls(session, name, control)

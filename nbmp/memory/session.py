@@ -29,7 +29,7 @@ LOCK_SECONDS = 1.0
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 NEW = _FILE | os.O_CREAT | os.O_EXCL
-_NAME = re.compile(rf"{manager.PREFIX}\d+-[0-9a-f]+")
+_NAME = re.compile(rf"{manager.PREFIX}(\d+)-[0-9a-f]+")
 _TRIES = 100
 
 
@@ -109,10 +109,15 @@ def belong_to(name: str) -> None:
 
 
 def join(name: str) -> Session:
-    """Return the session of this name; MissingSegmentError when there is none."""
+    """Return the session of this name; MissingSegmentError when there is none.
+
+    A folder of that name that belongs to another user than the name says, or that others may write to, is none: anybody
+    may make one when the session's own is gone, and what is in it would be unpickled here.
+    """
     found = _joined.get(name)
     if found is None:
-        if not _NAME.fullmatch(name):
+        user = _NAME.fullmatch(name)
+        if user is None:
             raise MissingSegmentError(f"{name!r} is not the name of a session of named shared memory")
         try:
             folder = made(os.open, f"{platforms.shared_memory_folder()}/{name}", _FOLDER)
@@ -121,9 +126,18 @@ def join(name: str) -> Session:
                 f"the folder {name} of named shared memory is not there: somebody has removed it, or this process has "
                 "another /dev/shm (a container?) than the one that sent an array"
             ) from None
+        except (PermissionError, NotADirectoryError):
+            raise MissingSegmentError(_not_ours(name)) from None
+        status = os.fstat(folder.fileno())
+        if status.st_uid != int(user[1]) or status.st_mode & 0o077:
+            raise MissingSegmentError(_not_ours(name))
         lock_shared(folder)  # without it we are a guest, which is what the message under way is for
         found = _joined.put(name, Session(name, folder))
     return found
+
+
+def _not_ours(name: str) -> str:
+    return f"{name} in /dev/shm is not the folder of a session of nbmp's: somebody has put it there"
 
 
 def lock_shared(owned: Owned) -> bool:
@@ -145,10 +159,10 @@ def _new() -> Session:
     root = platforms.shared_memory_folder()
     for _ in range(_TRIES):
         name = f"{manager.PREFIX}{os.geteuid()}-{secrets.token_hex(6)}"
-        os.mkdir(f"{root}/{name}", 0o700)
         try:
+            os.mkdir(f"{root}/{name}", 0o700)
             folder = made(os.open, f"{root}/{name}", _FOLDER)
-        except FileNotFoundError:  # another session's manager has taken it for a leftover
+        except (FileExistsError, FileNotFoundError):  # another session's manager has taken it for a leftover
             continue
         if lock_shared(folder) and os.fstat(folder.fileno()).st_nlink:
             session = Session(name, folder)

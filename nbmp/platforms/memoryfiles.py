@@ -116,7 +116,10 @@ def named_files(pids: Collection[int], names: MutableMapping[Key, str]) -> dict[
     found: dict[Key, os.stat_result] = {}
     for folder in glob("/dev/shm/nbmp-*/"):
         with contextlib.suppress(OSError), os.scandir(folder) as entries:  # another user's, or gone meanwhile
-            device = os.stat(folder).st_dev
+            status = os.stat(folder)
+            if status.st_mode & 0o077:  # not a session's: anybody may make a folder of such a name
+                continue
+            device = status.st_dev
             for entry in entries:
                 creator, key = entry.name.partition("-")[0], (device, entry.inode())
                 if key not in names and creator.isdecimal() and int(creator) in pids:
