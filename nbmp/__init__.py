@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from nbmp.context import Value as Value
     from nbmp.context import get_context as get_context
     from nbmp.context import set_forkserver_preload as set_forkserver_preload
+    from nbmp.errors import BrokenMessageError as BrokenMessageError
     from nbmp.errors import BrokenPoolError as BrokenPoolError
     from nbmp.errors import CannotTravelError as CannotTravelError
     from nbmp.errors import CudaForkError as CudaForkError
@@ -115,6 +116,7 @@ _HOMES = {
     "AuthenticationError": "multiprocessing",
     "Barrier": "nbmp.context",
     "BoundedSemaphore": "nbmp.context",
+    "BrokenMessageError": "nbmp.errors",
     "BrokenPoolError": "nbmp.errors",
     "BufferTooShort": "multiprocessing",
     "CannotTravelError": "nbmp.errors",

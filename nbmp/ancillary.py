@@ -7,12 +7,13 @@ bundle(fds) -> socket ── sent in a packet as its only descriptor ──> unb
 import array
 import os
 import socket
+import stat
 import struct
 from collections.abc import Sequence
 
 from nbmp.memory.descriptors import Owned, own_all
 from nbmp.memory.room import make_room
-from nbmp.pickling.parcel import needs
+from nbmp.pickling.parcel import MOST_ALONG, NONSENSE, broken, needs, told
 
 FDS_PER_PACKET = 250  # the kernel's limit is 253 (SCM_MAX_FD)
 ANCILLARY = socket.CMSG_SPACE(4 * (FDS_PER_PACKET + 3))
@@ -50,10 +51,24 @@ def unbundle(owned: list[Owned]) -> None:
     ------
     OpenFilesError
         When there is no room for all of them. They are still there then.
+    BrokenMessageError
+        When they do not all wait there already.
     """
+    try:
+        _unbundle(owned)
+    except NONSENSE as error:
+        raise told(error) from None
+
+
+def _unbundle(owned: list[Owned]) -> None:
+    if not stat.S_ISSOCK(os.fstat(owned[0].fileno()).st_mode):  # a duplicate of it would be nobody's
+        raise broken("its descriptors are said to wait in what is no socket")
     with socket.socket(fileno=os.dup(owned[0].fileno())) as carrier:
-        while packet := carrier.recv(_TOTAL.size, PEEK):
-            make_room(needs(0, 1 + _TOTAL.unpack(packet)[0] - len(owned)), carrier.fileno())
+        while packet := carrier.recv(_TOTAL.size, PEEK | socket.MSG_DONTWAIT):
+            total = _TOTAL.unpack(packet)[0]
+            if not len(owned) <= total <= MOST_ALONG:
+                raise broken(f"it speaks of {total} descriptors")
+            make_room(needs(0, 1 + total - len(owned)), carrier.fileno())
             _, rights, got, _ = carrier.recvmsg(_TOTAL.size, ANCILLARY, RECEIVE)
             own_all(numbers(rights), owned)
             if got & CUT:

@@ -38,12 +38,12 @@ from nbmp.ancillary import (
     numbers,
     unbundle,
 )
-from nbmp.errors import MissingSegmentError, OpenFilesError, SharedMemoryError
+from nbmp.errors import BrokenMessageError, MissingSegmentError, OpenFilesError, SharedMemoryError
 from nbmp.memory.descriptors import own_all
 from nbmp.memory.room import make_room, raise_limit
 from nbmp.memory.strategy import NAMED
 from nbmp.pickling.arriving import loads
-from nbmp.pickling.parcel import INLINE, Parcel, needs, unpack
+from nbmp.pickling.parcel import INLINE, Parcel, broken, needs, unpack
 
 PACKET = INLINE + 16 * 1024
 """Largest packet: inline content, its header and the sizes of its buffers."""
@@ -65,6 +65,7 @@ _BUNDLED = 0xFF
 _NAMED = 0xFE
 """Likewise: segments travel by name; the numbers of descriptors and of names come next."""
 _PEEKED = 3 + 4
+_HEAD_BYTES = 2
 _HEADS = tuple(bytes((kind, 0)) for kind in range(256))
 """First bytes of a packet without descriptors."""
 
@@ -90,25 +91,34 @@ class Message:
         """Return the object. Once only: the message's descriptors are used up."""
         return loads(self._content, self._owned)
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is no message: something else wrote to the sender's descriptor."""
+        return False
+
     def bytes(self) -> memoryview:
         """Return what was packed, unread. Once only."""
         return memoryview(unpack(self._content, self._owned)[0])
 
 
 class Unreadable(Message):
-    """A message whose memory was taken away: whoever reads it is told."""
+    """A message whose memory was taken away, or that is none: whoever reads it is told."""
 
-    __slots__ = ("_reason",)
+    __slots__ = ("_error", "_reason")
 
-    def __init__(self, kind: int, reason: str) -> None:
+    def __init__(self, kind: int, error: MissingSegmentError | BrokenMessageError) -> None:
         super().__init__(kind, b"", [])
-        self._reason = reason
+        self._error, self._reason = type(error), str(error)  # not itself: its traceback has descriptors
+
+    @property
+    def is_broken(self) -> bool:
+        return issubclass(self._error, BrokenMessageError)
 
     def read(self) -> Any:
-        raise MissingSegmentError(self._reason)
+        raise self._error(self._reason)
 
     def bytes(self) -> memoryview:
-        raise MissingSegmentError(self._reason)
+        raise self._error(self._reason)
 
 
 class Channel:
@@ -226,15 +236,15 @@ class Channel:
         box: list[Received] = []
         try:
             self._receive(box, wait)
-            _, _, buffer = _whole(box)
             content, along = self._opened(box)
         except EOFError:
             return None
-        except MissingSegmentError as error:
-            return Unreadable(box[0][2][0], str(error))
+        except (MissingSegmentError, BrokenMessageError) as error:
+            return Unreadable(box[0][2][0], error)
         except OpenFilesError:
             self._again.extend(box)
             raise
+        buffer = box[0][2]
         message = Message(buffer[0], bytes(content), along)
         _give_back(buffer)
         return message
@@ -248,9 +258,12 @@ class Channel:
         box = self._interrupted if get_ident() == _main_thread else []
         if not box:
             self._receive(box, wait)
-        (size, rights, _, _), _, buffer = _whole(box)
+        (size, rights, flags, _), _, buffer = box[0]
         try:
-            content, along = self._opened(box) if rights else (buffer[2:size], [])
+            if rights or flags & CUT or size <= _HEAD_BYTES or buffer[1]:
+                content, along = self._opened(box)
+            else:
+                content, along = buffer[2:size], []
             value = loads(content, along)
         except (OpenFilesError, SharedMemoryError):
             self._again.append(box.pop())
@@ -271,8 +284,8 @@ class Channel:
             head = sock.recv(_PEEKED, PEEK if wait else _PEEK_NOW)
             if not head:
                 raise EOFError
-            if head[1]:
-                make_room(_descriptors(head), sock.fileno())
+            if len(head) > 1 and head[1]:
+                self._make_room(head)
             buffer = _buffer()
             # one call into C: what was received is in the box, whatever comes next
             received = map(sock.recvmsg_into, ((buffer,),), (ANCILLARY,), (RECEIVE if wait else _RECEIVE_NOW,))
@@ -280,11 +293,34 @@ class Channel:
         except ConnectionResetError:
             raise EOFError from None
 
+    def _make_room(self, head: bytes) -> None:
+        """See to it that the descriptors of a packet that begins like this can be received."""
+        try:
+            make_room(_descriptors(head), self.fd)
+        except OpenFilesError:
+            with contextlib.suppress(BlockingIOError):  # somebody else has it
+                *_, flags, _ = self._socket.recvmsg(1, 0, _PEEK_NOW)
+                if flags & socket.MSG_CTRUNC:  # else nothing comes along: no message, and it must not stay for ever
+                    raise
+
     def _opened(self, box: "list[Received]") -> tuple[memoryview, list[Any]]:
-        """Return the content of a message and what came along, to be used up; it stays for a second attempt."""
-        (size, rights, _, _), owned, packet = box[0]
+        """Return the content of a message and what came along, to be used up; it stays for a second attempt.
+
+        Raises
+        ------
+        EOFError
+            When nothing was received: nobody can send any more.
+        BrokenMessageError
+            When it is no message.
+        """
+        (size, rights, flags, _), owned, packet = box[0]
         if rights and not owned:
             own_all(numbers(rights), owned)
+        if not size:
+            raise EOFError
+        if flags & socket.MSG_CTRUNC:
+            raise OSError(CUT_SHORT)
+        _check(packet, size, flags, len(numbers(rights)))
         if packet[1] == _NAMED:
             return _with_names(packet[3:size], packet[2] == _BUNDLED, owned)
         if packet[1] == _BUNDLED:
@@ -312,8 +348,21 @@ _buffers: list[memoryview] = []
 _main_thread = threading.main_thread().ident
 
 
+def _check(packet: memoryview, size: int, flags: int, came: int) -> None:
+    """Raise BrokenMessageError for a packet that does not begin as ours do, or has other descriptors than it says."""
+    if flags & socket.MSG_TRUNC:
+        raise broken(f"it is longer than {PACKET} bytes")
+    if size <= _HEAD_BYTES + (packet[1] == _NAMED):
+        raise broken(f"it has {size} bytes")
+    said = packet[2] if packet[1] == _NAMED else packet[1]
+    if came != (1 if said == _BUNDLED else said):
+        raise broken(f"it says that {said} descriptors come with it, and {came} do")
+
+
 def _descriptors(head: bytes) -> int:
     """Return how many descriptors must be free to receive a packet that begins like this, and read it."""
+    if len(head) < _PEEKED:
+        return 0 if head[1] in (_BUNDLED, _NAMED) or len(head) <= _HEAD_BYTES else needs(head[2], head[1])
     if head[1] == _BUNDLED:
         return 1
     if head[1] != _NAMED:
@@ -350,14 +399,3 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _whole(box: list[Received]) -> Received:
-    """Return what was received, if it is a message and whole."""
-    size, _, flags, _ = box[0][0]
-    if not size or flags & CUT:
-        box.clear()
-        if not size:
-            raise EOFError
-        raise OSError(CUT_SHORT)
-    return box[0]

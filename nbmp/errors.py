@@ -14,6 +14,7 @@
      ├─ TimeoutError (multiprocessing's)
      │   └─ LaunchTimeoutError          ranks were stopped because their time was up
      └─ RuntimeError
+         ├─ BrokenMessageError          what arrived is no message: something else writes to its descriptor
          ├─ BrokenPoolError             the workers of a pool cannot begin their work
          ├─ CudaForkError               CUDA was initialised before a fork, and does not survive it
          ├─ DeviceError                 a CuPy array or event cannot be sent, received or placed on a GPU here
@@ -99,6 +100,14 @@ class WorkerExitedError(ProcessExitedException):
     """A pool's worker ended in the middle of a task, which is lost; the pool has another worker and goes on.
 
     `error_index` is the number of the worker, counted from 0 by the pool; 0 is also a possible `exit_code`.
+    """
+
+
+class BrokenMessageError(RuntimeError):
+    """What arrived is no message of nbmp, or is damaged; nothing of it was used, and the next one can be received.
+
+    Only nbmp writes to what its messages pass through, so something has written to a descriptor that is not its own:
+    closed, perhaps, and its number used again.
     """
 
 

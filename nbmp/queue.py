@@ -14,7 +14,7 @@ from queue import Empty, Full
 from typing import Any
 
 from nbmp.channels import Channel
-from nbmp.errors import OpenFilesError, SharedMemoryError
+from nbmp.errors import BrokenMessageError, OpenFilesError, SharedMemoryError
 from nbmp.feeder import Feeder
 from nbmp.memory.descriptors import Owned, own
 from nbmp.pickling.luggage import current_luggage
@@ -124,6 +124,8 @@ class Queue(_Ends):
             When there was none (within `timeout` seconds).
         OpenFilesError, SharedMemoryError
             When there is no descriptor, or no memory, for the item. It can still be got then.
+        BrokenMessageError
+            When somebody has written something else to the queue's descriptor. The next item can be got.
         ValueError
             When the queue is closed in this process.
         Exception
@@ -133,8 +135,8 @@ class Queue(_Ends):
             self._check_open()
         try:
             value = self._reader.take() if block and timeout is None else self._take(timeout if block else 0)
-        except (Empty, EOFError, OpenFilesError, SharedMemoryError):
-            raise
+        except (Empty, EOFError, OpenFilesError, SharedMemoryError, BrokenMessageError):
+            raise  # no item was taken
         except Exception:
             self._has_taken()
             raise

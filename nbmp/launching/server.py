@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import struct
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -62,7 +63,10 @@ class _Server:
                 message = self._channel.receive()
                 if message is None:
                     os._exit(0)
-                self._fork(message.read())
+                if message.is_broken:
+                    print("nbmp's fork server: something has been written to its descriptor", file=sys.stderr)
+                else:
+                    self._fork(message.read())
 
     def _fork(self, request: Request) -> None:
         status = request.status.detach()

@@ -136,6 +136,9 @@ class Supervisor(threading.Thread):
             message = record.channel.receive(wait=False)
         except BlockingIOError:
             return
+        except OSError as error:  # no descriptors for what came: whatever it is, this thread goes on
+            record.raised, record.cause = _unreadable(error), error
+            message = None
         if message is None:
             self._selector.unregister(record.channel)
         elif message.kind == SHOWN:
@@ -194,6 +197,9 @@ class Supervisor(threading.Thread):
             try:
                 message = record.channel.receive(wait=False)
             except BlockingIOError:
+                break
+            except OSError as error:
+                record.raised, record.cause = _unreadable(error), error
                 break
             if message is None:
                 break

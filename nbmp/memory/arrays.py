@@ -214,7 +214,10 @@ def _copied(lease: "Owned | NamedSegment") -> memoryview:
         raise SharedMemoryError(f"{length} bytes for an object that has arrived cannot be had: drop arrays") from None
     done = 0
     while done < length:  # one call moves 2 GiB at most
-        done += os.preadv(lease.fileno(), [target[done:]], done)
+        read = os.preadv(lease.fileno(), [target[done:]], done)
+        if not read:
+            raise ValueError(f"its segment has become shorter: {done} of {length} bytes are there")
+        done += read
     return target
 
 

@@ -9,6 +9,7 @@ import errno
 import os
 import resource
 from collections.abc import Callable
+from itertools import repeat
 from typing import TypeVar
 
 from nbmp import platforms
@@ -50,7 +51,7 @@ def make_room(count: int, fd: int) -> None:
 
 def _duplicate(fd: int, count: int) -> None:
     spare: list[object] = []  # owners: an interrupt loses none
-    spare.extend(map(platforms.owner, map(os.dup, (fd,) * count)))
+    spare.extend(map(platforms.owner, map(os.dup, repeat(fd, count))))
 
 
 def with_room(attempt: Callable[..., Result], *arguments: object) -> Result:

@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbmp.memory.descriptors import Owned
-from nbmp.pickling.parcel import LONE_SMALL, WRAPPED, unpack, unwrap
+from nbmp.pickling.parcel import LONE_SMALL, WRAPPED, broken, unpack, unwrap
+
+_PICKLE = pickle.PROTO[0]
+"""First byte of every pickle of ours."""
 
 
 class _Arriving(threading.local):
@@ -26,7 +29,14 @@ def loads(content: bytes | memoryview, owned: list[Any]) -> Any:
     """Return the object of a parcel; uses up what came along, `owned`.
 
     Shared arrays are the sender's memory; large private buffers are mapped, so nothing is copied here.
+
+    Raises
+    ------
+    BrokenMessageError
+        When it is no parcel.
     """
+    if not content:
+        raise broken("it is empty")
     if content[0] == WRAPPED:
         content = unwrap(content, owned)
     if content[0] >= LONE_SMALL:
@@ -34,6 +44,8 @@ def loads(content: bytes | memoryview, owned: list[Any]) -> Any:
 
         return arrived(memoryview(content), owned)
     pickled, buffers = unpack(content, owned)
+    if not pickled or pickled[0] != _PICKLE:
+        raise broken("it holds no pickle")
     if not owned and not buffers:
         return pickle.loads(pickled)
     before, _arriving.owned = _arriving.owned, owned

@@ -4,12 +4,15 @@
     large     description; the bytes lie in a segment that is used again
     shared    description; the segment goes along
 
-The description is a tuple of numbers and text (`marshal`: both ends run the same Python). An array with a dtype that
+The description is a tuple of numbers and text (`marshal`: both ends run the same Python), with its length and CRC-32 in
+front: reading anything else as such may take any amount of memory. An array with a dtype that
 text does not tell in full, or of a kind that has a way of its own, is pickled as part of any other object.
 """
 
 import marshal
+import struct
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -18,10 +21,10 @@ from nbmp.memory.descriptors import Owned
 from nbmp.memory.segment import Segment
 from nbmp.memory.strategy import goes_by_name
 from nbmp.pickling.arrays import bytes_of, dtype_text, private_array
-from nbmp.pickling.parcel import INLINE, LONE_LARGE, LONE_SHARED, LONE_SMALL, Parcel
+from nbmp.pickling.parcel import INLINE, LONE_LARGE, LONE_SHARED, LONE_SMALL, NONSENSE, Parcel, broken, told
 from nbmp.pickling.payloads import recycled_payload
 
-_SMALL, _LARGE, _SHARED = (bytes([kind]) for kind in (LONE_SMALL, LONE_LARGE, LONE_SHARED))
+_HEADER = struct.Struct("<BHI")  # kind, length and check of the description
 
 
 def parcel_of(array: np.ndarray[Any, Any]) -> Parcel | None:
@@ -35,25 +38,43 @@ def parcel_of(array: np.ndarray[Any, Any]) -> Parcel | None:
         if type(segment) is not Segment:
             return None
         layout = (offset, array.shape, array.strides, kind, array.flags.writeable)
-        return Parcel(_SHARED + marshal.dumps(layout), (segment,))
+        return Parcel(_described(LONE_SHARED, layout), (segment,))
     raw, columns_first = bytes_of(array)
     size = raw.nbytes
-    description = marshal.dumps((size, raw.readonly, columns_first, array.shape, kind))
+    form = (size, raw.readonly, columns_first, array.shape, kind)
     if size <= INLINE:
-        return Parcel(_SMALL + description, (), (raw,))
+        return Parcel(_described(LONE_SMALL, form), (), (raw,))
     if goes_by_name():
         return None
-    return Parcel(_LARGE + description, (recycled_payload(size, [(0, raw)]),))
+    return Parcel(_described(LONE_LARGE, form), (recycled_payload(size, [(0, raw)]),))
 
 
 def arrived(content: memoryview, owned: list[Owned]) -> Any:
-    """Return the array of a parcel that `parcel_of` made."""
-    kind = content[0]
+    """Return the array of a parcel that `parcel_of` made; BrokenMessageError when it is something else."""
+    try:
+        return _arrived(content, owned)
+    except NONSENSE as error:
+        raise told(error) from None
+
+
+def _described(kind: int, layout: tuple[Any, ...]) -> bytes:
+    description = marshal.dumps(layout)
+    return _HEADER.pack(kind, len(description), crc32(description)) + description
+
+
+def _arrived(content: memoryview, owned: list[Owned]) -> Any:
+    kind, length, check = _HEADER.unpack_from(content)
+    end = _HEADER.size + length
+    description = content[_HEADER.size : end]
+    if kind > LONE_SHARED or len(description) != length or crc32(description) != check:
+        raise broken("its description is damaged")
     if kind == LONE_SHARED:
-        return array_at(owned[-1], *marshal.loads(content[1:]))
-    size, readonly, *form = marshal.loads(content[1:])
+        return array_at(owned[-1], *marshal.loads(description))
+    size, readonly, *form = marshal.loads(description)
     if kind == LONE_SMALL:
-        here: Any = bytearray(content[len(content) - size :])
+        if len(content) != end + size:
+            raise broken(f"an array of {size} bytes has {len(content) - end}")
+        here: Any = bytearray(content[end:])
         return private_array(memoryview(here).toreadonly() if readonly else here, *form)
     there = leased_bytes(owned[-1])[:size]
     return private_array(there.toreadonly() if readonly else there, *form)

@@ -21,7 +21,7 @@ from nbmp.memory.manager import message_name
 from nbmp.memory.named import NamedSegment
 from nbmp.memory.session import Session, join
 from nbmp.memory.strategy import NAMED
-from nbmp.pickling.parcel import FdOwner, Held
+from nbmp.pickling.parcel import MOST_ALONG, NONSENSE, FdOwner, Held, broken, told
 
 _HEAD = struct.Struct("<III")  # names, sessions, length of the block (0: in the last descriptor)
 _SESSION = struct.Struct("<32sQ")  # name, place of the flight
@@ -74,6 +74,8 @@ class Leaving:
 
 def needed(count: int, names: int) -> int:
     """Return how many descriptors a message of `count` and so many names takes."""
+    if names > MOST_ALONG:  # no message: reading it says so
+        return count
     return count + (2 if sys.version_info >= (3, 13) else names + 1)
 
 
@@ -90,11 +92,25 @@ def arrive(packet: memoryview, owned: list[Any], first: int) -> tuple[int, list[
     ------
     MissingSegmentError
         When a file or a whole session is not there.
+    BrokenMessageError
+        When the head or the block makes no sense.
     """
+    try:
+        return _arrive(packet, owned, first)
+    except NONSENSE as error:
+        raise told(error) from None
+
+
+def _arrive(packet: memoryview, owned: list[Any], first: int) -> tuple[int, list[Any]]:
     count, sessions, length = _HEAD.unpack_from(packet)
     fds = [one for one in owned[first:] if type(one) is Owned]
     arrived = len(owned) - first - len(fds)
-    block = packet[_HEAD.size : _HEAD.size + length] if length else memoryview(_content_of(fds[-1]))
+    expected = sessions * _SESSION.size + count * _NAME.size
+    if count > MOST_ALONG or sessions > min(count, len(fds)) or length not in (0, expected):
+        raise broken(f"it speaks of {count} names in {sessions} sessions, in {length} bytes")
+    block = packet[_HEAD.size : _HEAD.size + length] if length else memoryview(_content_of(fds[-1], expected))
+    if len(block) != expected:
+        raise broken(f"its names take {expected} bytes, and there are {len(block)}")
     start = sessions * _SESSION.size
     joined = [(join(_text(name)), place) for name, place in _SESSION.iter_unpack(block[:start])]
     by_name = {}
@@ -123,5 +139,5 @@ def _file_of(block: bytes) -> Owned:
     return file
 
 
-def _content_of(file: Owned) -> bytes:
-    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+def _content_of(file: Owned, length: int) -> bytes:
+    return os.pread(file.fileno(), length, 0)

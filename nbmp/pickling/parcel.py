@@ -11,11 +11,13 @@ Who frees what: the sender's descriptors end with the `Parcel`; a receiver owns 
 """
 
 import array
+import errno
 import pickle
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from nbmp.errors import BrokenMessageError, SharedMemoryError
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.room import is_scarce
 from nbmp.memory.strategy import goes_by_name
@@ -155,6 +157,29 @@ class Pieces(list[bytes]):
         return any(name in piece for piece in self if len(piece) < _NO_FRAME_BYTES)
 
 
+MOST_ALONG = 1 << 20
+"""No message has more descriptors or names: so many descriptors may a process have, whatever its limit (fs.nr_open)."""
+
+
+def broken(detail: str) -> BrokenMessageError:
+    """Return the error of a message that is none."""
+    return BrokenMessageError(f"what arrived is no message of nbmp, something else wrote to its descriptor: {detail}")
+
+
+NONSENSE = (struct.error, LookupError, TypeError, ValueError, OverflowError, EOFError, StopIteration, OSError)
+"""What reading a message that is none may raise."""
+_SHORTAGES = (errno.EMFILE, errno.ENFILE)
+
+
+def told(error: BaseException) -> BaseException:
+    """Return the error to raise for one of NONSENSE: of a shortage itself, since the message may be fine."""
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return SharedMemoryError(f"the memory of what has arrived cannot be mapped: {error.strerror}")
+    if isinstance(error, OSError) and error.errno in _SHORTAGES:
+        return error
+    return broken(f"{type(error).__name__}: {error}")
+
+
 Arrived = tuple[memoryview | bytes, list[memoryview]]
 
 
@@ -168,7 +193,14 @@ def needs(kind: int, count: int) -> int:
 
 def unwrap(content: bytes | memoryview, owned: list[Owned]) -> bytes:
     """Return the content of a parcel that was put `outside`."""
-    return bytes(map_leased(owned.pop())[: _WRAPPING.unpack(content)[1]])
+    try:
+        _, length = _WRAPPING.unpack(content)
+        payload = map_leased(owned.pop())
+    except NONSENSE as error:
+        raise told(error) from None
+    if not 0 < length <= len(payload):
+        raise broken(f"its content has {length} bytes, in a segment of {len(payload)}")
+    return bytes(payload[:length])
 
 
 def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
@@ -178,11 +210,17 @@ def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
     """
     if content[0] == WRAPPED:
         content = unwrap(content, owned)
-    kind = content[0]
     here = memoryview(content)
-    if kind == _PLAIN:
+    if here[0] == _PLAIN:
         return here[1:], []
-    _, count, length, outside = _HEADER.unpack_from(content)
+    try:
+        return _unpack(here, owned)
+    except NONSENSE as error:
+        raise told(error) from None
+
+
+def _unpack(here: memoryview, owned: list[Any]) -> Arrived:
+    kind, count, length, outside = _HEADER.unpack_from(here)
     start = _HEADER_SIZE + 8 * count
     if kind == _INLINE:
         whole, aligned = memoryview(bytearray(here[start + length :])), 1
@@ -192,9 +230,13 @@ def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
         sizes, pickled = here[_HEADER_SIZE:start], here[start : start + length]
     else:
         sizes, pickled = whole[outside:][: 8 * count], whole[outside + 8 * count :][:length]
+    if len(sizes) != 8 * count or len(pickled) != length:
+        raise broken(f"it speaks of {count} buffers and {length} bytes, and is shorter")
     buffers, place = [], 0
     for size in sizes.cast("q"):
         end = place + (size if size >= 0 else ~size)
+        if end > len(whole):
+            raise broken(f"a buffer ends at byte {end} of {len(whole)}")
         view = whole[place:end]
         buffers.append(view if size >= 0 else view.toreadonly())
         place = -(-end // aligned) * aligned

@@ -128,4 +128,6 @@ def map_leased(payload: Owned) -> Any:
 def map_named(payload: Any) -> Any:
     from nbmp.memory.arrays import named_bytes
 
+    if isinstance(payload, Owned):
+        raise TypeError("its payload has no name")
     return named_bytes(payload)

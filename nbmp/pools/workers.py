@@ -43,6 +43,8 @@ FAILED_STARTS = 2
 """After so many workers in a row have ended before they were ready, the pool is broken."""
 
 _log = logging.getLogger("nbmp")
+_KINDS = (READY, BROKEN, RETURNED, RAISED)
+"""What a worker sends."""
 
 
 class Workers:
@@ -257,7 +259,14 @@ class Workers:
             return False
         if message is None:
             return False
-        if message.kind == READY:
+        if message.is_broken or message.kind not in _KINDS:  # which outcome it was, if any, cannot be known
+            _log.error(
+                "worker %d (pid %s) is stopped: something else than outcomes was written to a descriptor of the pool's",
+                worker.slot,
+                worker.record.pid,
+            )
+            worker.stop()
+        elif message.kind == READY:
             worker.ready = True
             self._failed_starts = 0
         elif message.kind == BROKEN:
