@@ -165,6 +165,7 @@ print("forks", len(done), min(rounds.values()) > 0)
 
 
 @pytest.mark.slow
+@pytest.mark.may_keep("descriptors")  # jupyter_client keeps its event loop here
 @pytest.mark.timeout(120 + 4 * FORKS)
 def test_forks_of_a_busy_kernel_do_not_hang(tmp_path: Path) -> None:
     from tests import scripts
