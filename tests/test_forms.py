@@ -16,10 +16,15 @@ STRATEGIES = ("file_descriptor", "file_system")
 
 
 def item(file: str, **parameters: str) -> Any:
-    """Return what stands for a test in one form."""
+    """Return what stands for a test in one form; `mark` is one that it has."""
+    mark = parameters.pop("mark", None)
     name = "-".join(parameters.values())
-    spec = SimpleNamespace(id=name, params=parameters)
-    return SimpleNamespace(path=forms.TESTS / file, nodeid=f"tests/{file}::test_it[{name}]", callspec=spec)
+    return SimpleNamespace(
+        path=forms.TESTS / file,
+        nodeid=f"tests/{file}::test_it[{name}]",
+        callspec=SimpleNamespace(id=name, params=parameters),
+        get_closest_marker={mark: object()}.get,
+    )
 
 
 def runs(file: str, methods: tuple[str, ...], strategies: tuple[str, ...]) -> list[str]:
@@ -56,3 +61,10 @@ def test_everything_else_runs(file: str, methods: tuple[str, ...], strategies: t
 
 def test_the_list_names_what_is_there() -> None:
     assert all((Path(forms.TESTS) / name).exists() for name in forms.ALL_FORMS)
+
+
+def test_what_belongs_to_the_whole_table_only_is_left_out() -> None:
+    items = [
+        item("hardening/test_failure_matrix.py", other=other, mark=mark) for other, mark in (("a", "whole"), ("b", ""))
+    ]
+    assert forms.redundant(items) == items[:1]
