@@ -1,6 +1,7 @@
 """How things go wrong: what the cells of the failure matrix have happen, wherever they have it happen.
 
-Files in the current folder, which is the test's own: `reached` says that something hangs, `release` ends it.
+Files in the current folder, which is the test's own: `reached` says that something hangs, `release` ends it, `first`
+has the pid of rank 0.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import signal
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
-from tests.waiting import tell
+from tests.waiting import content, is_running, tell, until
 
 ROOM = 32 << 20
 """Bytes that are left when memory gets a limit."""
-REACHED, RELEASE = "reached", "release"
+REACHED, RELEASE, FIRST = "reached", "release", "first"
 
 
 class StuckError(Exception):
@@ -124,7 +126,12 @@ def do(where: str, how: str) -> Any:
 
 
 def work(rank: int, where: str, how: str, trap: object = None) -> Any:
-    return do(where, how) if rank == 1 else "ok"
+    if rank == 0:
+        tell(FIRST, os.getpid())
+        return "ok"
+    if (where, how) == ("at exit", "hang"):  # so that whoever is interrupted then waits for this rank alone
+        assert until(lambda: not is_running(int(content(Path(FIRST), 20))), 20)
+    return do(where, how)
 
 
 def task(where: str, how: str, trap: object = None) -> Any:

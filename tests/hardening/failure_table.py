@@ -55,9 +55,7 @@ def ended(launch: str, pool: str, *, how: str, stage: str = "") -> Row:
 
 
 STARTING, PICKLING, ENDING = "starting or unpickling its task", "pickling its result", "ending, after its function"
-HANGS = Row(
-    (INTERRUPT, r"the ranks were stopped: (rank 0 ended [^,]*, )?ranks? (0 and )?1 "), (INTERRUPT, "the pool goes on")
-)
+HANGS = Row((INTERRUPT, r"the ranks were stopped: ranks? (0 and )?1 "), (INTERRUPT, "the pool goes on"))
 """A hang lasts until somebody presses stop; then it is said what became of the rank."""
 
 TABLE: dict[str, dict[str, Row]] = {

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -36,18 +35,6 @@ def parameters(*wanted: str, gone: bool = False) -> list[ParameterSet]:
             redundant = how != "SIGKILL" or front == "%%mpspawn" if gone else front == "%%mpspawn" and method == "fork"
             found.append(pytest.param(*cell, marks=[pytest.mark.whole] if redundant else []))
     return found
-
-
-@pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    """One kernel for all cells that leave it alive."""
-    kernel = start(tmp_path_factory.mktemp("notebook"))
-    try:
-        kernel.run("%load_ext nbmp")
-        yield kernel
-    finally:
-        kernel.close()
-        assert not kernel.left_behind()
 
 
 @pytest.fixture
