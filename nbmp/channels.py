@@ -42,16 +42,27 @@ from nbmp.errors import BrokenMessageError, MissingSegmentError, OpenFilesError,
 from nbmp.memory.descriptors import own_all
 from nbmp.memory.room import make_room, raise_limit
 from nbmp.memory.strategy import NAMED
+from nbmp.messages import Message, Unreadable
+from nbmp.packets import (
+    BUNDLED,
+    HEAD_BYTES,
+    HEADS,
+    NAMES_ALONG,
+    PACKET,
+    PEEKED,
+    SMALL_PACKET,
+    Received,
+    check,
+    descriptors_of,
+    give_back,
+    take_buffer,
+    with_names,
+)
 from nbmp.pickling.arriving import loads
-from nbmp.pickling.parcel import INLINE, Parcel, broken, needs, unpack
+from nbmp.pickling.parcel import Parcel
 
-PACKET = INLINE + 16 * 1024
-"""Largest packet: inline content, its header and the sizes of its buffers."""
-SPARE_BUFFERS = 4
 ROOM = 4 << 20
 """Bytes asked for as a channel's buffer, so that a sender seldom waits."""
-SMALL_PACKET = 64
-"""Bytes that fit into a packet whatever the system's limits are."""
 PATIENCE = 30.0
 """Seconds to wait while too many descriptors are under way."""
 LOOK_SECONDS = 0.001
@@ -60,65 +71,12 @@ _TOO_MANY = (
     "Too many descriptors of this user are under way, in messages that nobody has received yet; receive some of them, "
     "or raise the limit (ulimit -n, RLIMIT_NOFILE)"
 )
-_BUNDLED = 0xFF
-"""In place of the number of descriptors: they are in a socket pair."""
-_NAMED = 0xFE
-"""Likewise: segments travel by name; the numbers of descriptors and of names come next."""
-_PEEKED = 3 + 4
-_HEAD_BYTES = 2
-_HEADS = tuple(bytes((kind, 0)) for kind in range(256))
-"""First bytes of a packet without descriptors."""
-
 # As plain numbers: an operation on the enumeration's members costs as much as a system call.
 _NOW = int(socket.MSG_DONTWAIT)
 _SEND = int(socket.MSG_NOSIGNAL)
 _SEND_NOW = _SEND | _NOW
 _PEEK_NOW = PEEK | _NOW
 _RECEIVE_NOW = RECEIVE | _NOW
-
-
-class Message:
-    """A message that has arrived and is still pickled: reading it may run the user's code."""
-
-    __slots__ = ("_content", "_owned", "kind")
-
-    def __init__(self, kind: int, content: bytes | memoryview, owned: list[Any]) -> None:
-        self.kind = kind
-        self._content = content
-        self._owned = owned
-
-    def read(self) -> Any:
-        """Return the object. Once only: the message's descriptors are used up."""
-        return loads(self._content, self._owned)
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether it is no message: something else wrote to the sender's descriptor."""
-        return False
-
-    def bytes(self) -> memoryview:
-        """Return what was packed, unread. Once only."""
-        return memoryview(unpack(self._content, self._owned)[0])
-
-
-class Unreadable(Message):
-    """A message whose memory was taken away, or that is none: whoever reads it is told."""
-
-    __slots__ = ("_error", "_reason")
-
-    def __init__(self, kind: int, error: MissingSegmentError | BrokenMessageError) -> None:
-        super().__init__(kind, b"", [])
-        self._error, self._reason = type(error), str(error)  # not itself: its traceback has descriptors
-
-    @property
-    def is_broken(self) -> bool:
-        return issubclass(self._error, BrokenMessageError)
-
-    def read(self) -> Any:
-        raise self._error(self._reason)
-
-    def bytes(self) -> memoryview:
-        raise self._error(self._reason)
 
 
 class Channel:
@@ -192,7 +150,7 @@ class Channel:
     def _send(self, parcel: Parcel, kind: int, flags: int) -> None:
         owners = parcel.owners
         if not owners:
-            self._socket.sendmsg((_HEADS[kind], parcel.content, *parcel.tail), (), flags)
+            self._socket.sendmsg((HEADS[kind], parcel.content, *parcel.tail), (), flags)
             return
         fds = [owner.fd for owner in owners]
         if NAMED in fds:
@@ -209,7 +167,7 @@ class Channel:
         size = len(parcel.content)
         leaving = Leaving(parcel.owners, PACKET - SMALL_PACKET - size if size > SMALL_PACKET else 0)
         try:
-            self._send_along((kind, _NAMED), (leaving.block, parcel.content), leaving.fds, flags)
+            self._send_along((kind, NAMES_ALONG), (leaving.block, parcel.content), leaving.fds, flags)
         except OSError:  # not for an interrupt, which may come after it was sent
             leaving.undo()
             raise
@@ -220,7 +178,7 @@ class Channel:
         with contextlib.ExitStack() as stack:
             count = len(fds)
             if count > FDS_PER_PACKET:
-                fds, count = [stack.enter_context(bundle(fds)).fileno()], _BUNDLED
+                fds, count = [stack.enter_context(bundle(fds)).fileno()], BUNDLED
             self._socket.sendmsg((bytes((*head, count)), *parts), ((*RIGHTS, array.array("i", fds)),), flags)
 
     def receive(self, *, wait: bool = True) -> Message | None:
@@ -246,7 +204,7 @@ class Channel:
             raise
         buffer = box[0][2]
         message = Message(buffer[0], bytes(content), along)
-        _give_back(buffer)
+        give_back(buffer)
         return message
 
     def take(self, *, wait: bool = True) -> Any:
@@ -260,7 +218,7 @@ class Channel:
             self._receive(box, wait)
         (size, rights, flags, _), _, buffer = box[0]
         try:
-            if rights or flags & CUT or size <= _HEAD_BYTES or buffer[1]:
+            if rights or flags & CUT or size <= HEAD_BYTES or buffer[1]:
                 content, along = self._opened(box)
             else:
                 content, along = buffer[2:size], []
@@ -272,7 +230,7 @@ class Channel:
             box.clear()
             raise
         box.clear()  # before somebody else gets the buffer
-        _give_back(buffer)
+        give_back(buffer)
         return value
 
     def _receive(self, box: "list[Received]", wait: bool) -> None:
@@ -281,12 +239,12 @@ class Channel:
             return
         sock = self._socket
         try:
-            head = sock.recv(_PEEKED, PEEK if wait else _PEEK_NOW)
+            head = sock.recv(PEEKED, PEEK if wait else _PEEK_NOW)
             if not head:
                 raise EOFError
             if len(head) > 1 and head[1]:
                 self._make_room(head)
-            buffer = _buffer()
+            buffer = take_buffer()
             # one call into C: what was received is in the box, whatever comes next
             received = map(sock.recvmsg_into, ((buffer,),), (ANCILLARY,), (RECEIVE if wait else _RECEIVE_NOW,))
             box.extend(zip(received, map(list, ((),)), (buffer,)))  # noqa: B905  # one of each
@@ -296,7 +254,7 @@ class Channel:
     def _make_room(self, head: bytes) -> None:
         """See to it that the descriptors of a packet that begins like this can be received."""
         try:
-            make_room(_descriptors(head), self.fd)
+            make_room(descriptors_of(head), self.fd)
         except OpenFilesError:
             with contextlib.suppress(BlockingIOError):  # somebody else has it
                 *_, flags, _ = self._socket.recvmsg(1, 0, _PEEK_NOW)
@@ -320,10 +278,10 @@ class Channel:
             raise EOFError
         if flags & socket.MSG_CTRUNC:
             raise OSError(CUT_SHORT)
-        _check(packet, size, flags, len(numbers(rights)))
-        if packet[1] == _NAMED:
-            return _with_names(packet[3:size], packet[2] == _BUNDLED, owned)
-        if packet[1] == _BUNDLED:
+        check(packet, size, flags, len(numbers(rights)))
+        if packet[1] == NAMES_ALONG:
+            return with_names(packet[3:size], packet[2] == BUNDLED, owned)
+        if packet[1] == BUNDLED:
             unbundle(owned)
             return packet[2:size], owned[1:]
         return packet[2:size], owned.copy()
@@ -339,58 +297,7 @@ class Channel:
         return bool(box)
 
 
-Received = tuple[tuple[int, list[Any], int, Any], list[Any], memoryview]
-"""What `recvmsg_into` returned; what came along: the descriptors once they are owned, then named segments; the buffer
-that it received into."""
-
-_buffers: list[memoryview] = []
-"""Buffers for a packet that nobody uses at the moment: to make one costs more than the system call."""
 _main_thread = threading.main_thread().ident
-
-
-def _check(packet: memoryview, size: int, flags: int, came: int) -> None:
-    """Raise BrokenMessageError for a packet that does not begin as ours do, or has other descriptors than it says."""
-    if flags & socket.MSG_TRUNC:
-        raise broken(f"it is longer than {PACKET} bytes")
-    if size <= _HEAD_BYTES + (packet[1] == _NAMED):
-        raise broken(f"it has {size} bytes")
-    said = packet[2] if packet[1] == _NAMED else packet[1]
-    if came != (1 if said == _BUNDLED else said):
-        raise broken(f"it says that {said} descriptors come with it, and {came} do")
-
-
-def _descriptors(head: bytes) -> int:
-    """Return how many descriptors must be free to receive a packet that begins like this, and read it."""
-    if len(head) < _PEEKED:
-        return 0 if head[1] in (_BUNDLED, _NAMED) or len(head) <= _HEAD_BYTES else needs(head[2], head[1])
-    if head[1] == _BUNDLED:
-        return 1
-    if head[1] != _NAMED:
-        return needs(head[2], head[1])
-    from nbmp.pickling.names import needed
-
-    return needed(1 if head[2] == _BUNDLED else head[2], int.from_bytes(head[3:], "little"))
-
-
-def _with_names(packet: memoryview, bundled: bool, owned: list[Any]) -> tuple[memoryview, list[Any]]:
-    from nbmp.pickling.names import arrive
-
-    if bundled:
-        unbundle(owned)
-    start, along = arrive(packet, owned, int(bundled))
-    return packet[start:], along
-
-
-def _buffer() -> memoryview:
-    try:
-        return _buffers.pop()
-    except IndexError:
-        return memoryview(bytearray(PACKET))
-
-
-def _give_back(buffer: memoryview) -> None:
-    if len(_buffers) < SPARE_BUFFERS:
-        _buffers.append(buffer)
 
 
 def _after_fork() -> None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nbmp import platforms
-from nbmp.channels import Channel, Message
+from nbmp.channels import Channel
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SEEN, SHOWN, plain
 from nbmp.launching.frontends import Chunk, Frontend, Sink
 from nbmp.launching.judging import judge
@@ -28,6 +28,7 @@ from nbmp.launching.milestones import Milestones
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.record import RankRecord
 from nbmp.launching.written.lines import RankStream
+from nbmp.messages import Message
 
 SHOW_SECONDS = 0.05
 """Output is shown at once after a pause, and at most this often in a flood."""

@@ -7,11 +7,12 @@ What a task raises is an outcome. `sys.exit` in a task ends the worker; the pool
 from collections.abc import Callable
 from typing import Any
 
-from nbmp.channels import Channel, Message
+from nbmp.channels import Channel
 from nbmp.errors import SharedMemoryError
 from nbmp.launching.channel import plain
 from nbmp.launching.relief import let_go
 from nbmp.launching.written import stdio
+from nbmp.messages import Message
 from nbmp.pickling.parcel import Parcel
 from nbmp.pickling.quick import snapshot
 from nbmp.pools import messages

@@ -10,11 +10,12 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from nbmp.channels import Channel, Message
+from nbmp.channels import Channel
 from nbmp.errors import SharedMemoryError
 from nbmp.launching.channel import plain
 from nbmp.launching.private import making
 from nbmp.launching.record import RankRecord
+from nbmp.messages import Message
 from nbmp.pools.messages import FUNCTION, FUNCTION_NUMBER, KINDS, NUMBERS, STOP, WorkerEnds
 from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Function, Task

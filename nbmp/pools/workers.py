@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from nbmp.channels import Message
 from nbmp.errors import BrokenPoolError
 from nbmp.launching.context import KILL_SECONDS
 from nbmp.launching.frontends import Frontend
@@ -29,6 +28,7 @@ from nbmp.launching.private import making
 from nbmp.launching.record import RankRecord
 from nbmp.launching.where.asking import SECONDS, ask
 from nbmp.launching.where.stacks import Stacks
+from nbmp.messages import Message
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error, unread_error
 from nbmp.pools.giving import Waiting, told
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED

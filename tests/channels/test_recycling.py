@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import nbmp
-from nbmp import channels
+from nbmp import packets
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
 from nbmp.pickling.quick import to_send
@@ -279,6 +279,6 @@ def test_fresh_memory_is_written_warm_memory_mapped_small_messages_take_neither(
         received = queue.get(timeout=10)
         assert received.sum() == 7 * size
         assert written == writes
-        assert buffers in (None, list(map(id, channels._buffers)))  # messages are received into the same buffer
-        buffers = list(map(id, channels._buffers))
+        assert buffers in (None, list(map(id, packets._buffers)))  # messages are received into the same buffer
+        buffers = list(map(id, packets._buffers))
     queue.close()

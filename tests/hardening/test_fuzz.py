@@ -24,8 +24,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import nbmp
-from nbmp.channels import PACKET, Channel
+from nbmp.channels import Channel
 from nbmp.errors import BrokenMessageError, MissingSegmentError, OpenFilesError, SharedMemoryError
+from nbmp.packets import PACKET
 from nbmp.pickling import lone, names, parcel
 from nbmp.pickling.arriving import loads
 from nbmp.pickling.quick import snapshot
