@@ -15,6 +15,8 @@ lasts longer is
     imports    a reason for another start method by default. In a fork the lock is taken away: the module is there as
                far as it was, as in a circular import
     others     left alone
+
+What cannot be waited for is let go of in the child: SQLite's locks, see `sqlite`.
 """
 
 import contextlib
@@ -31,6 +33,7 @@ from typing import Any, NamedTuple
 
 from nbmp import platforms
 from nbmp.errors import StartError
+from nbmp.launching import sqlite
 from nbmp.launching.threads import OneThread, others_may_compute, wait_for_computations
 
 IMPORT_SECONDS = 2.0
@@ -70,6 +73,7 @@ class Quiet:
         self._of_libraries: list[Any] = []
 
     def __enter__(self) -> "Quiet":
+        sqlite.prepare()
         with self._held as held:
             if others_may_compute():
                 held.callback(self._one_thread.end)
@@ -98,6 +102,7 @@ class Quiet:
             if lock.owner != threading.get_ident():
                 _bootstrap._module_locks.pop(name, None)
         self._one_thread.end()
+        sqlite.let_go()
 
 
 def _wait_long_for_computations() -> None:

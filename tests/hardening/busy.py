@@ -69,7 +69,7 @@ def _sends(folder: Path) -> None:
 
 
 def _remembers(folder: Path) -> None:
-    with contextlib.closing(sqlite3.connect(folder / f"history{threading.get_ident()}.sqlite")) as base:
+    with contextlib.closing(sqlite3.connect(folder / f"history{os.getpid()}.sqlite")) as base:
         base.execute("create table if not exists lines (line text)")
         for _ in range(10):
             base.execute("insert into lines values (?)", ("x" * 100,))
@@ -157,14 +157,10 @@ def busy(folder: Path, *names: str) -> Iterator[dict[str, int]]:
 
 
 def alive(rank: int, folder: Path, *names: str) -> int:
-    """Do in a rank what the threads of the launching process do; return the rank.
-
-    Not SQLite: it has locks that a fork copies as they are, and to hold them meanwhile would stop threads that wait for
-    them with the interpreter's lock.
-    """
+    """Do in a rank what the threads of the launching process do; return the rank."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in names or LOADS.keys() - {"sqlite"}:
+        for name in names or LOADS:
             LOADS[name](folder)
     subprocess.run(["true"], check=True)
     thread = threading.Thread(target=print, args=("rank", rank))
