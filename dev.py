@@ -92,9 +92,11 @@ class Environment:
         """Return the variables of its commands: nothing of the user's Python or Jupyter set-up gets in.
 
         A kernel named "python3" must be the environment's own. Jupyter would also look in JUPYTER_PATH and in
-        the home folder, where kernels of other environments are registered.
+        the home folder, where kernels of other environments are registered. What is compiled is kept: tests start
+        thousands of interpreters.
         """
-        foreign = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "JUPYTER_PATH", "JUPYTER_CONFIG_PATH"}
+        python = {"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONDONTWRITEBYTECODE"}
+        foreign = {*python, "JUPYTER_PATH", "JUPYTER_CONFIG_PATH"}
         kept = {name: value for name, value in os.environ.items() if name not in foreign}
         home = self.path / "var" / "jupyter"
         home.mkdir(parents=True, exist_ok=True)

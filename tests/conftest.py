@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import shutil
 from collections.abc import Generator, Iterator
@@ -82,6 +83,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, reason in reasons.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave what was loaded to find the tests out of every collection of garbage from now on.
+
+    A test looks for garbage before it says that something is left; to look at pytest, CuPy and Jupyter each time took
+    longer than the tests.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def starts_interpreters(item: pytest.Item) -> bool:

@@ -32,44 +32,63 @@ BROWSER = [
 ]
 
 
-class Lab:
-    """A server and a browser. Each notebook is a page of its own, with a kernel of its own."""
+OPEN = """async ([path, theme]) => {
+    const {commands} = window.jupyterapp;
+    await commands.execute('apputils:change-theme', {theme});
+    await commands.execute('docmanager:open', {path, factory: 'Notebook'});
+}"""
+CLOSE = "window.jupyterapp.shell.currentWidget.dispose()"
+"""At once, without a question whether to save it."""
 
-    def __init__(self, folder: Path, address: str, browser: Browser) -> None:
+
+class Lab:
+    """A server and a browser with one page, which shows one notebook after the other, each with a kernel of its own.
+
+    To load JupyterLab takes a page many seconds, to open a notebook in it two.
+    """
+
+    def __init__(self, folder: Path, address: str, browser: Browser, scale: float) -> None:
         self.folder = folder
         self._address = address
         self._browser = browser
+        self._scale = scale
+        self._page: Page | None = None
 
     @contextmanager
-    def notebook(
-        self, name: str, cells: list[str] | None, theme: str, width: int = 1100, scale: float = 1
-    ) -> Iterator[Page]:
-        """Open a new notebook with these cells and its kernel; nothing is run yet. None: one that is there.
-
-        A picture has `scale` pixels for each of the page's `width`.
-        """
+    def notebook(self, name: str, cells: list[str] | None, theme: str, width: int = 1100) -> Iterator[Page]:
+        """Open a new notebook with these cells and its kernel; nothing is run yet. None: one that is there."""
         if cells is not None:
             write_notebook(self.folder / name, cells)
-        write_settings(self.folder / "settings", theme)
-        page = self._browser.new_page(viewport={"width": width, "height": 760}, device_scale_factor=scale)
-        page.goto(f"{self._address}/lab/tree/{name}?token={TOKEN}&reset")
+        if self._page is None:
+            self._page = self._browser.new_page(device_scale_factor=self._scale)
+            self.load(self._page)
+        page = self._page
+        page.set_viewport_size({"width": width, "height": 760})
+        page.evaluate(OPEN, [name, theme])
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
         page.wait_for_selector("#jp-main-statusbar >> text=/\\| Idle/", timeout=60_000)
-        page.keyboard.press("Control+b")
         try:
             yield page
         finally:
-            page.close()
+            page.evaluate(CLOSE)
             shut_kernels_down(self._address)
+
+    def load(self, page: Page, notebook: str = "") -> None:
+        """Load all of the page anew, with that notebook as it was saved."""
+        path = f"/tree/{notebook}" if notebook else ""
+        page.goto(f"{self._address}/lab{path}?token={TOKEN}&reset")
+        page.wait_for_function("window.jupyterapp", timeout=60_000)
+        page.evaluate("window.jupyterapp.restored.then(() => null)")
+        page.keyboard.press("Control+b")
 
 
 @contextmanager
-def lab(folder: Path, chromium: str) -> Iterator[Lab]:
-    """Start JupyterLab and a browser."""
+def lab(folder: Path, chromium: str, scale: float = 1) -> Iterator[Lab]:
+    """Start JupyterLab and a browser. A picture has `scale` pixels for each of the page's."""
     with server(folder) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER)
         try:
-            yield Lab(folder, address, browser)
+            yield Lab(folder, address, browser, scale)
         finally:
             browser.close()
 
@@ -83,15 +102,11 @@ def run_cells(page: Page, count: int) -> None:
             page.wait_for_selector(f".jp-CodeCell >> nth={number} >> text=[{number + 1}]:", timeout=60_000)
 
 
-def write_settings(folder: Path, theme: str) -> None:
-    settings = {
-        "themes": {"theme": theme},
-        "notification": {"checkForUpdates": False, "fetchNews": "false"},
-    }
-    for name, content in settings.items():
-        path = folder / "@jupyterlab" / "apputils-extension" / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(content))
+def write_settings(folder: Path) -> None:
+    """Have JupyterLab ask nothing of anybody but its own server."""
+    path = folder / "@jupyterlab" / "apputils-extension" / "notification.jupyterlab-settings"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"checkForUpdates": False, "fetchNews": "false"}))
 
 
 @contextmanager
@@ -101,7 +116,9 @@ def server(folder: Path) -> Iterator[str]:
     address = f"http://127.0.0.1:{port}"
     env = {**os.environ, "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"), "PYTHONPATH": str(ROOT)}
     env.pop("PYTEST_CURRENT_TEST", None)
+    write_settings(folder / "settings")
     options = [f"--port={port}", f"--IdentityProvider.token={TOKEN}", "--no-browser", "--allow-root"]
+    options.append("--LabApp.expose_app_in_browser=True")  # its commands: to open a notebook, to change the theme
     with (folder / "server.log").open("w") as log:
         command = [sys.executable, "-m", "jupyterlab", *options, f"--ServerApp.root_dir={folder}"]
         process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)

@@ -99,7 +99,7 @@ def test_it_moves_is_clicked_while_the_cell_runs_and_stays_when_saved(jupyter: L
         page.wait_for_selector("text=KeyboardInterrupt")
         page.keyboard.press("Control+s")
         page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
-        page.reload()
+        jupyter.load(page, "monitor.ipynb")
         table = page.wait_for_selector(".nbmp-ranks.frozen", timeout=60_000)
         assert table is not None
         page.click(".nbmp-ranks.frozen summary >> nth=1")

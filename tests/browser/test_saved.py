@@ -9,11 +9,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("playwright")
-pytest.importorskip("nbconvert")
 
-import nbclient
-import nbconvert
-import nbformat
 from playwright.sync_api import Page, sync_playwright
 
 from tests.browser.lab import BROWSER, ROOT
@@ -40,6 +36,9 @@ CELLS = [
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A notebook that nbclient has run, as nbconvert and papermill do it."""
+    import nbclient  # takes seconds, also where other tests were asked for
+    import nbformat
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))
         new: Any = nbformat.v4
@@ -61,6 +60,8 @@ def page(chromium: str) -> Iterator[Page]:
 
 
 def exported(notebook: Any) -> str:
+    import nbconvert
+
     html, _ = nbconvert.HTMLExporter().from_notebook_node(notebook)  # type: ignore[no-untyped-call]
     return re.sub(r'<script[^>]*src="[^"]*"[^>]*>\s*</script>', "", html)
 
