@@ -19,12 +19,14 @@ asks for something that they do not have yet.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -40,6 +42,8 @@ import tomllib
 ROOT = Path(__file__).resolve().parent
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 FIRST_NOTEBOOK = "notebooks/01_first_ranks.ipynb"
+INTERRUPTED_SECONDS = 60
+"""How long a command that was interrupted may take to end."""
 CHROMIUM_PACKAGES = ("chromium", "fonts-dejavu-core")
 
 
@@ -47,10 +51,21 @@ CHROMIUM_PACKAGES = ("chromium", "fonts-dejavu-core")
 
 
 def attempt(*command: str | Path, env: dict[str, str] | None = None) -> int:
-    """Print a command, run it in the repository and return its exit status."""
+    """Print a command, run it in the repository and return its exit status.
+
+    Ctrl-C in a terminal interrupts the command, too. It may have much to say at its end, as pytest has, and is waited
+    for; the second Ctrl-C ends the waiting.
+    """
     shown = shlex.join(str(part) for part in command).replace(f"{ROOT}{os.sep}", "")
     print(f"$ {shown}", flush=True)
-    return subprocess.run([str(part) for part in command], cwd=ROOT, env=env, check=False).returncode
+    process = subprocess.Popen([str(part) for part in command], cwd=ROOT, env=env)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        with contextlib.suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
+            process.wait(INTERRUPTED_SECONDS)
+        process.kill()
+        sys.exit(128 + signal.SIGINT)
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None) -> None:

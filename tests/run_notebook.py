@@ -68,6 +68,8 @@ def output_text(output: Any) -> str:
 
 if __name__ == "__main__":
     try:
-        execute(Path(sys.argv[1]), show=True)
+        cells = execute(Path(sys.argv[1]), show=True).cells
     except CellExecutionError as error:
         sys.exit(f"{sys.argv[1]}: a cell raised {error.ename}: {error.evalue}")
+    planned = sum("raises-exception" in cell.metadata.get("tags", []) for cell in cells)
+    print(f"\n{sys.argv[1]}: every cell did what it should; {planned} raised, as planned")

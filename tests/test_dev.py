@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -140,3 +142,29 @@ def test_environment_is_made_where_ensurepip_is_missing(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--without-pip" in done.stdout
     assert "pip" in subprocess.check_output([tmp_path / "env/bin/python", "-m", "pip", "--version"], text=True)
+
+
+SLOW_TO_END = """
+import dev, sys
+dev.attempt(sys.executable, "-c", '''
+import time
+print("runs", flush=True)
+try:
+    time.sleep(60)
+except KeyboardInterrupt:
+    time.sleep(1)
+    print("the report")
+''')
+"""
+
+
+def test_interrupted_command_has_its_say() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_TO_END], cwd=ROOT, stdout=subprocess.PIPE, text=True, process_group=0
+    )
+    assert process.stdout is not None
+    with process.stdout as lines:
+        assert any(line == "runs\n" for line in lines)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does for Ctrl-C
+        assert lines.read() == "the report\n"
+    assert process.wait() == 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
@@ -14,6 +15,7 @@ import matplotlib as mpl
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -81,9 +83,13 @@ def plot(chart: str, figures: list[Figure], path: Path) -> None:
     axis.set_yticks([number * step + (len(sides) - 1) / 2 for number in range(len(figures))], [f.name for f in figures])
     axis.invert_yaxis()
     axis.set_xscale("log")
-    axis.set_xlabel("milliseconds: less is better")
+    fastest = min(min(figure.seconds.values()) for figure in figures) * 1e3
+    slowest = max(max(figure.seconds.values()) for figure in figures) * 1e3
+    axis.set_xlim(10 ** math.floor(math.log10(fastest)), 2 * slowest)
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} ms"))
+    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.set_xlabel("less is better")
     axis.set_title(chart, loc="left", fontsize=11)
-    axis.margins(x=0.12)
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, fontsize=8)
     fig.savefig(path, bbox_inches="tight", dpi=120)
