@@ -16,7 +16,7 @@ class Requests:
     """The requests to one thread."""
 
     def __init__(self, wake_up: Descriptor) -> None:
-        self.wake_up = wake_up
+        self._wake_up: Descriptor | None = wake_up
         """Readable when the thread has to look."""
         self.asleep = False
         """Set by the thread: True before it looks for the last time and then sleeps."""
@@ -34,14 +34,24 @@ class Requests:
     def ask(self, request: Callable[[], None]) -> None:
         """Have this done, and wake the thread if it sleeps."""
         self._waiting.append(request)
-        if self.asleep:
-            with contextlib.suppress(OSError, ValueError):  # it has just ended, and with it the descriptor
-                os.eventfd_write(self.wake_up.fileno(), 1)
+        wake_up = self._wake_up
+        if self.asleep and wake_up is not None:
+            with contextlib.suppress(OSError, ValueError):  # in a forked child it is closed
+                os.eventfd_write(wake_up.fileno(), 1)
 
     def awake(self) -> None:
         """The thread was woken."""
-        with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self.wake_up.fileno())
+        if self._wake_up is not None:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(self._wake_up.fileno())
+
+    def close(self) -> None:
+        """The thread has ended. The descriptor is closed when nobody writes to it any more.
+
+        Closed at once, its number could stand for another file before a thread that has just asked writes to it: the
+        channel of the next pool, say.
+        """
+        self._wake_up = None
 
     def do_all(self) -> None:
         """Do what was asked for."""

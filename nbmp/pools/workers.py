@@ -218,7 +218,7 @@ class Workers:
             self._requests.asleep = False  # nobody writes to the descriptor from here on
             self._requests.do_all()
             self._selector.close()
-            self._requests.wake_up.close()
+            self._requests.close()
 
     def _is_over(self) -> bool:
         return self.closed and not self._workers and not self._has_work()
