@@ -24,6 +24,8 @@ import nbmp
 from tests.waiting import none_runs, until
 
 PAUSE = 0.05
+FEWEST = 10
+"""Kills that make a storm."""
 TOKENS = 48
 LARGE = 40_000
 """Elements of the array of every third token: it travels in a segment."""
@@ -83,6 +85,7 @@ class Storm:
         self._shared = [nbmp.full(LARGE, i) for i in range(TOKENS)]
 
     def run(self, seconds: float) -> Report:
+        """Kill for so long; on a machine too busy for that, until `FEWEST` were killed."""
         for _ in range(TOKENS):
             self._put()
         running = [self._start() for _ in range(self.workers)]
@@ -103,7 +106,7 @@ class Storm:
     def _kill_one_after_another(self, running: list[int], seconds: float) -> None:
         begun = time.monotonic()
         read, still_since = 0, begun
-        while (now := time.monotonic()) < begun + seconds:
+        while (now := time.monotonic()) < begun + seconds or self.report.kills < FEWEST:
             time.sleep(max(0.0, begun + (self.report.kills + 1) * PAUSE - now))
             self._kill(running.pop(random.randrange(len(running))))
             running.append(self._start())
@@ -188,7 +191,7 @@ def pool_storm(seconds: float, workers: int = 4) -> PoolReport:
     with nbmp.Pool(workers, start_method="fork") as pool:
         results: list[tuple[int, Any]] = []
         begun = time.monotonic()
-        while (now := time.monotonic()) < begun + seconds:
+        while (now := time.monotonic()) < begun + seconds or report.kills < FEWEST:
             for _ in range(10):
                 results.append((report.tasks, pool.apply_async(double, (np.full(LARGE, report.tasks),))))
                 report.tasks += 1
