@@ -12,6 +12,7 @@ next one is another file.
 """
 
 import errno
+import math
 import mmap
 import os
 import secrets
@@ -23,7 +24,7 @@ from nbmp.memory.descriptors import Owned
 from nbmp.memory.manager import SEGMENT, message_name
 from nbmp.memory.mappings import Key, map_description, mapping
 from nbmp.memory.segment import check_room, human
-from nbmp.memory.session import NEW, Session, leave_own_session, lock_shared, own_session
+from nbmp.memory.session import NEW, Session, leave_own_session, lock_shared, own_session, sweep_own_session
 from nbmp.memory.strategy import NAMED
 
 RESERVE_BYTES = 16 << 20
@@ -61,13 +62,14 @@ class NamedSegment:
             When the machine, the control group or /dev/shm have less memory left.
         """
         check_room(size)
+        _check_folder(size)
         try:
             segment = _create(max(1, size), purpose)
         except OSError as error:
             if error.errno in _NOT_OURS:
                 leave_own_session()
             elif error.errno in _FULL:
-                own_session().sweep()
+                sweep_own_session()
             else:
                 raise
             segment = _create_or_explain(max(1, size), purpose)
@@ -138,6 +140,20 @@ class NamedSegment:
                 raise _full(0) from None
             raise
         return name
+
+
+def _check_folder(size: int) -> None:
+    """Raise `SharedMemoryError` when /dev/shm has no room: before any of it is taken, and before a session is begun."""
+    if size > _room():
+        sweep_own_session()
+        if size > _room():
+            raise _full(size)
+
+
+def _room() -> float:
+    """Return how many bytes /dev/shm has left."""
+    status = os.statvfs(platforms.shared_memory_folder())
+    return status.f_bavail * status.f_frsize if status.f_blocks else math.inf  # no blocks: mounted without a bound
 
 
 def _create(size: int, purpose: str) -> NamedSegment:

@@ -101,6 +101,12 @@ def leave_own_session() -> None:
     _own = None
 
 
+def sweep_own_session() -> None:
+    """Have memory that nobody uses any more be free now, if there is a session."""
+    if _own is not None:
+        _own.sweep()
+
+
 def belong_to(name: str) -> None:
     """Make segments in this session from now on, if it can be joined."""
     global _own
