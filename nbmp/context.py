@@ -8,8 +8,10 @@ The start method of a context is the one of what it starts; that of `default` is
 """
 
 import multiprocessing.context
+import os
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+from multiprocessing.util import Finalize
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from nbmp.launching import default_method
 from nbmp.launching.default_method import set_start_method as set_start_method
@@ -20,6 +22,9 @@ from nbmp.platforms import cpu_count
 from nbmp.pool import Pool as OurPool
 from nbmp.process import ForkProcess, ForkServerProcess, Process, SpawnProcess
 from nbmp.queue import JoinableQueue, Queue, SimpleQueue
+
+if TYPE_CHECKING:
+    from multiprocessing.managers import SyncManager
 
 _travelling = multiprocessing.get_context("spawn")
 """Its semaphores keep a name by which another process finds them, until their maker lets go of them."""
@@ -61,6 +66,18 @@ class Context(multiprocessing.context.BaseContext):
     ) -> OurPool:
         """See `nbmp.Pool`."""
         return OurPool(processes, initializer, initargs, maxtasksperchild, context=self)
+
+    def Manager(self) -> "SyncManager":
+        """Return a running manager, as `multiprocessing.Manager`: its socket also where TMPDIR is too long for one."""
+        import shutil
+        from multiprocessing.managers import SyncManager
+
+        folder = _folder_for_socket()
+        manager = SyncManager(folder and f"{folder}/listener", ctx=self.get_context())
+        if folder is not None:
+            Finalize(manager, shutil.rmtree, (folder, True), exitpriority=-100)  # after its server has ended
+        manager.start()
+        return manager
 
     def set_forkserver_preload(self, module_names: list[str]) -> None:
         """Have these modules loaded in the fork server, once, instead of in each of its ranks that needs them."""
@@ -104,6 +121,21 @@ class SpawnContext(Context):
 
     _name = "spawn"
     Process = SpawnProcess
+
+
+SOCKET_BYTES = 107
+"""Of the path of a socket, at most."""
+_OF_MULTIPROCESSING = "/pymp-12345678/listener-12345678"
+"""What multiprocessing adds to the folder for temporary files."""
+
+
+def _folder_for_socket() -> str | None:
+    """Return a new folder for a socket; None when the one for temporary files is good for it."""
+    import tempfile
+
+    if len(os.fsencode(tempfile.gettempdir() + _OF_MULTIPROCESSING)) <= SOCKET_BYTES:
+        return None
+    return tempfile.mkdtemp(prefix="nbmp-", dir="/tmp")
 
 
 default = Context()
