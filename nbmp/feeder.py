@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from multiprocessing.util import Finalize
 from weakref import WeakSet
 
@@ -43,6 +44,10 @@ with them perhaps whoever is to read it.
 """
 PACKET_BYTES = 768
 """What the kernel takes for a small packet."""
+
+
+when_waiting: list[Callable[[bool], None]] = []
+"""Called with True when an exit waits for receivers, and with False when all is sent."""
 
 
 class Feeder:
@@ -85,6 +90,13 @@ class Feeder:
             else:
                 thread.join()
 
+    def _join_at_exit(self) -> None:
+        for tell in when_waiting:
+            tell(True)
+        self.join()
+        for tell in when_waiting:
+            tell(False)
+
     def cancel_join(self) -> None:
         """Do not wait at exit until all is sent."""
         self._may_lose = True
@@ -101,7 +113,7 @@ class Feeder:
         """See to it that there is a thread. A second one, after an interrupt, ends by itself."""
         if self._thread is None and self._starting is None:
             if self._at_exit is None and not self._may_lose:
-                self._at_exit = Finalize(None, self.join, exitpriority=-5)
+                self._at_exit = Finalize(None, self._join_at_exit, exitpriority=-5)
             token = object()
             threads.start(self._feed, token, name="nbmp-feeder")
             self._starting = token

@@ -16,7 +16,7 @@ import time
 from nbmp.launching.bars.slots import SLOT_BYTES, BarSlot
 from nbmp.memory.segment import Segment
 
-STARTING, RUNNING, ENDING, LOST = range(4)
+STARTING, RUNNING, ENDING, LOST, UNREAD = range(5)
 
 _ROW = struct.Struct("=B7xd")
 _BARS = 64
@@ -40,12 +40,16 @@ class Row:
         """The function is over."""
         self._map[self._offset] = ENDING
 
+    def unread(self, is_so: bool) -> None:
+        """Whether the rank, at its exit, waits until what it has put into queues is read."""
+        self._map[self._offset] = UNREAD if is_so else ENDING
+
     def lost(self) -> None:
         """The rank has an outcome and no channel any more to tell it."""
         self._map[self._offset] = LOST
 
     def state(self) -> int:
-        """Return STARTING, RUNNING, ENDING or LOST."""
+        """Return STARTING, RUNNING, ENDING, LOST or UNREAD."""
         return self._map[self._offset]
 
 

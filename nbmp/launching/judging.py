@@ -26,9 +26,10 @@ def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: i
         told = record.raised
         text, described = in_cells(told.text, frontend), report(told.exception, frontend)
         return "raised", RankFailure(record.rank, record.pid, told.when, told.stage, 1, None, described, text)
-    if record.left_with is not None:
+    is_cut_off = record.stopping and record.is_unread  # what it has put into queues is lost
+    if record.left_with is not None and not is_cut_off:
         return ("exited", _exited(record, record.left_with)) if record.left_with else ("done", None)
-    if code == 0 or (record.returned and (code == UNKNOWN_STATUS or record.stopping)):
+    if code == 0 or (record.returned and not is_cut_off and (code == UNKNOWN_STATUS or record.stopping)):
         return "done", None
     if record.stopping and code < 0:
         return "stopped", None

@@ -50,6 +50,8 @@ class Setup(NamedTuple):
     """Descriptor of the rank board: a `TravellingFd` when it leaves, an `OwnedFd` when it arrives."""
     crash: Any
     """Likewise of the rank's stack file."""
+    tracker: Any = None
+    """Likewise of what leads to the launching process' resource tracker, if it has one."""
 
 
 class Request(NamedTuple):

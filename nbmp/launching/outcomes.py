@@ -40,7 +40,7 @@ def stopped_line(
         parts.append(f"{names_of(killed, '' if obeyed else 'rank')} did not end on SIGTERM and got SIGKILL")
     if stuck:
         parts.append(f"{names_of(stuck)} cannot be killed (hanging in the kernel) and was given up")
-    return ", ".join(parts)
+    return ", ".join([*parts, *filter(None, [unread_line(asked)])])
 
 
 def quicker_line(asked: Sequence[RankRecord], stopped: Sequence[RankRecord]) -> str:
@@ -50,6 +50,15 @@ def quicker_line(asked: Sequence[RankRecord], stopped: Sequence[RankRecord]) -> 
     failed = [record for record in quicker if record.state != "done"]
     parts = [f"{names_of(done, 'rank')} finished"] if done else []
     return ", ".join([*parts, *([f"{names_of(failed, 'rank')} failed"] if failed else [])])
+
+
+def unread_line(records: Sequence[RankRecord]) -> str:
+    """Return which of these ranks waited at their exit for what they had put to be read; empty when none did."""
+    unread = [record for record in records if record.is_unread]
+    if not unread:
+        return ""
+    queue = "its queue" if len(unread) == 1 else "their queues"
+    return f"{names_of(unread, 'rank')} waited for {queue} to be read (get from it before you join)"
 
 
 def names_of(records: Sequence[RankRecord], noun: str = "") -> str:

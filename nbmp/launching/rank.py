@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.errors import CannotTravelError
+from nbmp.feeder import when_waiting
 from nbmp.launching import board, default_method, frontends, onuse, seeds, tracker
 from nbmp.launching.bars import tqdms
 from nbmp.launching.board import Row
@@ -85,6 +86,8 @@ def spawned(channel_fd: int, lifeline: int, keep: object = None) -> NoReturn:
         setup: Setup = message.read()
         process = RankProcess(name=setup.name, daemon=setup.daemon)
         process._adopt(setup.parent, setup.authkey)
+        if setup.tracker is not None:
+            tracker.share(setup.tracker.detach())
         rank = _Rank(process, setup, channel, Row(Segment(own(setup.board.detach())), setup.rank), None)
         rank.settle(lifeline, setup.crash.detach(), set())
         rank.adopt_interpreter()
@@ -231,6 +234,15 @@ class _Rank:
         with self._sending:
             self._deliver(SHOWN, plain(message))
             self._channel.receive()  # SEEN: what is printed from here on comes after it
+
+
+def _tell_of_unread(is_so: bool) -> None:
+    row = board.own_row()
+    if row is not None:
+        row.unread(is_so)
+
+
+when_waiting.append(_tell_of_unread)
 
 
 def _fill_main(function: Any) -> None:

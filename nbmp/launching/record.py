@@ -74,10 +74,16 @@ class RankRecord:
         return "starting" if self._row.state() == board.STARTING else "running"
 
     @property
+    def is_unread(self) -> bool:
+        """Whether it waits at its exit, or did when it ended, until what it has put into queues is read."""
+        return self._row.state() == board.UNREAD
+
+    @property
     def stage(self) -> str:
         """What it is doing, or was when it ended without telling of an exception."""
         if self.returned:
-            return "ending, after its function had returned"
+            waiting = "waiting for its queue to be read" if self.is_unread else "ending"
+            return f"{waiting}, after its function had returned"
         if self.left_with is not None:  # by sys.exit
             return RUNNING
         stages = {board.STARTING: "starting or unpickling its task", board.ENDING: "pickling its result"}

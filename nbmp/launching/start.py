@@ -19,7 +19,7 @@ from nbmp.launching.gpus import Gpus, with_gpus
 from nbmp.launching.interrupts import held_back
 from nbmp.launching.last import remember
 from nbmp.launching.messages import Call
-from nbmp.launching.outcomes import names_of
+from nbmp.launching.outcomes import names_of, unread_line
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
 from nbmp.launching.starting import begin
@@ -153,7 +153,7 @@ def stop_late(context: ProcessContext, timeout: float, grace_period: float | Non
     context.stop(INTERRUPT_SECONDS if grace_period is None else grace_period, reason=f"its timeout of {timeout:g} s")
     return LaunchTimeoutError(
         f"{names_of(late, 'rank')} of {context.world_size} still ran after {timeout:g} s and "
-        f"{'were' if len(late) > 1 else 'was'} stopped; give them a longer timeout, or none"
+        f"{'were' if len(late) > 1 else 'was'} stopped; {unread_line(late) or 'give them a longer timeout, or none'}"
     )
 
 

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from multiprocessing.process import current_process
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from nbmp.errors import StartError
+from nbmp.launching import tracker
 from nbmp.launching.board import board
 from nbmp.launching.channel import SETUP, TASK, plain
 from nbmp.launching.connecting import connect, disconnect
@@ -23,7 +24,8 @@ from nbmp.launching.process import RankProcess, abandon
 from nbmp.launching.record import RankRecord
 from nbmp.launching.shortage import explained
 from nbmp.memory.segment import Segment
-from nbmp.pickling.parcel import Parcel
+from nbmp.pickling.arriving import TravellingFd
+from nbmp.pickling.parcel import FdOwner, Parcel
 
 Context = TypeVar("Context", bound=ProcessContext)
 Task = Callable[[int], Any] | Parcel
@@ -53,6 +55,7 @@ def begin(
         When there are not enough descriptors, processes or threads; says the limit and what to do.
     """
     _refuse_while_imported()
+    tracker.running()  # before forks
     with explained(), ExitStack() as undo:
         table = board(len(setups))
         records, plans = [], []
@@ -87,9 +90,20 @@ def _process(setup: Setup) -> RankProcess:
     return RankProcess(name=setup.name, daemon=setup.daemon)
 
 
+class _OfTracker(NamedTuple):
+    """A descriptor that somebody else owns."""
+
+    fd: int
+
+
 def _hand_over(record: RankRecord, setup: Setup, table: Segment, parcel: Parcel) -> None:
+    owners: list[FdOwner] = [table, record.crash]
+    fd = tracker.running()
+    if fd is not None:
+        setup = setup._replace(tracker=TravellingFd(len(owners)))
+        owners.append(_OfTracker(fd))
     try:
-        record.channel.send(plain(setup, [table, record.crash]), SETUP)
+        record.channel.send(plain(setup, owners), SETUP)
         record.channel.send(parcel, TASK)
     except (BrokenPipeError, ConnectionResetError):
         pass  # it is dead already; its exit status says more

@@ -106,4 +106,5 @@ def row(record: "RankRecord", gauge: Gauge, wait: "Wait | None" = None, tail: "T
         tail=() if tail is None else tail.text,
         stopping=record.stopping and is_alive,
         error=failure,
+        unread=is_alive and record.is_unread,
     )

@@ -56,6 +56,8 @@ class RankSnapshot:
     """Whether it was asked to end, and still runs."""
     error: "RankFailure | None" = None
     """How it failed."""
+    unread: bool = False
+    """Whether its function is over and it waits until what it has put into queues is read."""
 
     @property
     def group(self) -> str:
@@ -80,6 +82,8 @@ class RankSnapshot:
     @property
     def remark(self) -> str:
         """Return what there is to say about it: its error message, what it waits for, or the last line it printed."""
+        if self.unread:
+            return "waits for its queue to be read"
         if self.wait is not None:
             return f"{self.wait.frame.place()}: waits for {self.wait.waits_for}"
         if self.state == "raised":
