@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import tempfile
 import threading
@@ -29,8 +30,8 @@ GRACE = 30.0
 
 
 def choose(seed: int, number: int, names: list[str]) -> str:
-    """Return the name of the operation with this number."""
-    chance = Chance(seed, number).random
+    """Return the name of the operation with this number; what it chooses itself does not hang on that."""
+    chance = random.Random(f"{seed}/{number}/name")
     return chance.choices(names, [OPERATIONS[name].weight for name in names])[0]
 
 

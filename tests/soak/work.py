@@ -58,6 +58,11 @@ def wait(rank: int, seconds: float = 600.0) -> None:
     time.sleep(seconds)
 
 
+def wait_a_moment(rank: int) -> None:
+    """End about when an interrupt of the soak comes."""
+    time.sleep(0.05 * (rank + 1))
+
+
 def wait_stubbornly(rank: int) -> None:
     """Take no notice of SIGTERM, nor of an interrupt."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -73,11 +78,18 @@ def compute(rank: int) -> None:
         np.linalg.inv(np.random.rand(200, 200))
 
 
+def lines_of(rank: int, lines: int) -> tuple[list[str], list[str]]:
+    """Return what a rank that talks writes to stdout and to stderr."""
+    texts = [f"{rank}:{line}:" + "x" * 60 for line in range(lines)]
+    return [text for line, text in enumerate(texts) if line % 7] + ["tail"], texts[::7]
+
+
 def talk(rank: int, lines: int) -> None:
     """Write lines of some length to both streams, and a last one without its end."""
+    out, err = map(iter, lines_of(rank, lines))
     for line in range(lines):
-        print(f"{rank}:{line}:" + "x" * 60, file=sys.stderr if line % 7 == 0 else sys.stdout)
-    print("tail", end="")
+        print(next(out if line % 7 else err), file=sys.stdout if line % 7 else sys.stderr)
+    print(*out, end="")
 
 
 def produce(rank: int, queue: Any, count: int, payload: Any) -> None:
