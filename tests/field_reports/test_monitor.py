@@ -19,23 +19,34 @@ def last_form(html: str) -> str:
 def test_b37_widget_that_does_not_move_while_the_cell_runs(kernel: Kernel) -> None:
     kernel.run("%load_ext nbmp\nimport time\ndef step(rank): time.sleep(1 + rank)")
     cell = kernel.run("mp.spawn(step, nprocs=3)")
-    during = [message for message in kernel.messages if cell.started <= message.when <= cell.ended]
-    moments = [message.when - cell.started for message in during if list(tables([message]))]
+    moved = [message for message in kernel.messages if list(tables([message]))]
+    assert {message.cell for message in moved} == {cell.id}
+    moments = [message.when - cell.started for message in moved if message.when < cell.ended]
     assert [moment for moment in moments if moment < 1.5]
     assert [moment for moment in moments if 1.5 < moment < 2.9]
     shown = [str(message.content["data"]) for message in cell.of(*FORMS)]
     assert "3 done" in shown[-1]
 
-    cell = kernel.run(
-        "def bad(rank):\n"
-        "    if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "    time.sleep(30)\n"
-        "try: mp.spawn(bad, nprocs=3)\n"
-        "except mp.ProcessExitedException: pass"
-    )
-    rows = last_form(cell.of(*FORMS)[-1].content["data"]["text/html"]).splitlines()
-    assert any(row.startswith("1 killed SIGKILL") for row in rows)
-    assert [row[:9] for row in rows if row[:1] in ("0", "2")] == ["0 stopped", "2 stopped"]
+
+ENDS = {
+    "os.kill(os.getpid(), signal.SIGKILL)": "killed SIGKILL",
+    "os._exit(7)": "exit code 7",
+    "sys.exit(9)": "exit code 9",
+    "raise ValueError('no')": "ValueError",
+}
+
+
+def test_b37_last_picture_is_right_however_ranks_end_and_no_thread_stays(kernel: Kernel) -> None:
+    kernel.run("%load_ext nbmp")
+    for how, told in ENDS.items():
+        cell = kernel.run(
+            f"def bad(rank):\n    if rank == 1: {how}\n    time.sleep(30)\n"
+            "try: mp.spawn(bad, nprocs=3)\nexcept mp.ProcessException: pass"
+        )
+        rows = last_form(cell.of(*FORMS)[-1].content["data"]["text/html"]).splitlines()
+        assert any(row.startswith(f"1 {told}") for row in rows), rows
+        assert [row[:9] for row in rows if row[:1] in ("0", "2")] == ["0 stopped", "2 stopped"]
+    kernel.run("from IPython.display import clear_output\nmp.start_processes(time.sleep, nprocs=2); clear_output()")
     kernel.run(
         "assert not [t for t in threading.enumerate() if 'nbmp' in t.name.lower() and 'widget' in t.name.lower()]"
     )

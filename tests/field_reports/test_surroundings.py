@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from tests.notebook.kernels import Kernel
@@ -79,8 +77,6 @@ except mp.ProcessExitedException as e: assert e.signal_name == 'SIGKILL'
 def test_a_large_argument_is_copied_once_for_all_ranks(kernel: Kernel, method: str) -> None:
     cell = kernel.run(f"""
 import re
-
-import pytest
 def private_mb(rank, a):
     a.sum()
     rollup = open('/proc/self/smaps_rollup').read()
@@ -90,13 +86,17 @@ def private_mb(rank, a):
     private = min(int(kb['Private_Dirty']), int(kb['Anonymous'])) // 1024
     a[0] = rank                       # each rank may write to its own
     return private, a[0]
+def peak(): return int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) // 1024
 big = np.ones(25_000_000)             # 200 MB
+open('/proc/self/clear_refs', 'w').write('5')
+before = peak()
 found = mp.launch(private_mb, (big,), nprocs=3, start_method={method!r})
 assert big[0] == 1 and [first for _, first in found] == [0, 1, 2]
-print('private MB:', [mb for mb, _ in found])
+print(peak() - before, *(mb for mb, _ in found))
 """)
-    private = [int(mb) for mb in re.findall(r"\d+", cell.text())]
+    more_at_peak, *private = map(int, cell.text().split())
     assert len(private) == 3
+    assert more_at_peak < 240  # of the launching process: one array at most
     assert max(private) < 90, private  # interpreter and numpy, not the array
 
 
