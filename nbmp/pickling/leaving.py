@@ -26,6 +26,7 @@ from nbmp.pickling.classes import faithful
 from nbmp.pickling.diagnosis import find_culprit
 from nbmp.pickling.foreign import reducers
 from nbmp.pickling.luggage import Luggage
+from nbmp.pickling.methods import reduce_method
 from nbmp.pickling.parcel import Parcel, Pieces, pack
 from nbmp.pickling.rebuilding import code_of_file, exception, exception_state, main_class
 
@@ -113,7 +114,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
     """One pickling by value."""
 
     dispatch_table: ClassVar[ChainMap[Any, Any]] = ChainMap(
-        {types.CodeType: lambda code: _reduce_code(code)},
+        {types.CodeType: lambda code: _reduce_code(code), types.MethodType: reduce_method},
         ForkingPickler._extra_reducers,  # type: ignore[attr-defined]  # no public way to what it was taught
         cloudpickle.Pickler.dispatch_table,
     )

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable
 from multiprocessing import context as mp_context
 from multiprocessing.reduction import ForkingPickler
+from types import MethodType
 from typing import Any
 
 from nbmp.pickling.foreign import reducers
 from nbmp.pickling.leaving import SPAWNING, dumps
 from nbmp.pickling.luggage import Luggage
+from nbmp.pickling.methods import reduce_method
 from nbmp.pickling.parcel import Parcel, Pieces, pack
 
 _MAIN = b"__main__"
@@ -95,7 +97,7 @@ def _table() -> dict[Any, Any]:
     others = reducers()
     now = (len(forking), len(copyreg.dispatch_table), len(others), "numpy" in sys.modules)
     if now != _taught_from:
-        _taught = {**copyreg.dispatch_table, **forking, **others}
+        _taught = {**copyreg.dispatch_table, **forking, MethodType: reduce_method, **others}
         if "numpy" in sys.modules:
             from nbmp.pickling.arrays import ReducerTable, reduce_array
             from nbmp.pickling.lone import parcel_of
