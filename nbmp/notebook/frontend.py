@@ -15,6 +15,7 @@ from nbmp.notebook.live import pictures as live
 from nbmp.notebook.live import polling
 from nbmp.notebook.output import sink as output
 from nbmp.notebook.ranks import monitor
+from nbmp.pools import reloads
 
 if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
@@ -63,6 +64,17 @@ class NotebookFrontend:
 
     def cell_name(self, filename: str) -> str | None:
         return cells.cell_name(self._shell, filename)
+
+
+def _autoreloaded() -> Mapping[str, float]:
+    """Return when the files of modules were written that `%autoreload` has taken in: it may patch without a reload."""
+    magics = getattr(InteractiveShell._instance, "magics_manager", None)
+    autoreload = magics.registry.get("AutoreloadMagics") if magics is not None else None
+    times: Mapping[str, float] = getattr(getattr(autoreload, "_reloader", None), "modules_mtimes", {})
+    return times
+
+
+reloads.patched.append(_autoreloaded)
 
 
 def current() -> NotebookFrontend | None:

@@ -1,9 +1,15 @@
 """Whether a module of the user's was reloaded (`importlib.reload`, `%autoreload`): workers still have the old one."""
 
+import os
 import sys
 import sysconfig
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
+
+patched: list[Callable[[], Mapping[str, float]]] = []
+"""What tells which modules a notebook may have changed in place, without a reload: when their files were written then.
+"""
 
 
 class Reloads:
@@ -12,20 +18,35 @@ class Reloads:
     def __init__(self) -> None:
         self._count = -1
         self._specs: dict[str, Any] = {}
+        self._written: dict[str, float] = {}
+        """When the files were written that the modules are as."""
         self.happened()
 
     def happened(self) -> bool:
         """Return whether one was reloaded since the last call. Costs a microsecond: a reload makes a new spec."""
         modules = sys.modules
-        found = False
+        found = any(self._are_patched(tell()) for tell in patched)
         for name, spec in self._specs.items():
             module = modules.get(name)
             if module is not None and module.__spec__ is not spec:
                 found = True
         if found or len(modules) != self._count:
             self._specs = {name: module.__spec__ for name, module in list(modules.items()) if _is_users(module)}
+            self._written = {name: self._written.get(name) or _time_of(spec) for name, spec in self._specs.items()}
             self._count = len(modules)
         return found
+
+    def _are_patched(self, times: Mapping[str, float]) -> bool:
+        changed = {name: times[name] for name, when in self._written.items() if times.get(name, when) != when}
+        self._written.update(changed)
+        return bool(changed)
+
+
+def _time_of(spec: Any) -> float:
+    try:
+        return os.stat(spec.origin).st_mtime
+    except OSError:
+        return 0.0
 
 
 def _is_users(module: Any) -> bool:
