@@ -67,7 +67,7 @@ ctx = mp.start_processes(late, nprocs=1, join=False, start_method={method!r})
 
 def test_last_words_of_a_killed_rank_are_shown(kernel: Kernel, method: str) -> None:
     cell = kernel.run(f"""
-def crash(rank): print('last words', end=''); sys.stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)
+def crash(rank): print('last words', end=''); os.kill(os.getpid(), signal.SIGKILL)
 try: mp.start_processes(crash, nprocs=1, start_method={method!r})
 except mp.ProcessExitedException as e: assert e.signal_name == 'SIGKILL'
 """)

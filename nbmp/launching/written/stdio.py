@@ -51,9 +51,22 @@ def flush() -> None:
             pass
 
 
+class _LineWriter(io.TextIOWrapper):
+    """Hands over each line, and what `print(..., end="")` writes: its end comes as a text of its own.
+
+    So dots show as they come, and those before a crash are not lost.
+    """
+
+    def write(self, text: str) -> int:
+        count = super().write(text)
+        if not text:
+            self.flush()
+        return count
+
+
 def _line_writer(fd: int) -> io.TextIOWrapper:
     raw = open(fd, "wb", closefd=False)  # noqa: SIM115  # as long as the rank
-    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    return _LineWriter(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 
 
 def _redirect(old: Any, new: io.TextIOWrapper) -> None:
