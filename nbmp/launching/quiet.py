@@ -14,7 +14,8 @@ lasts longer is
     BLAS       a reason for another start method by default; where a fork was asked for, an error
     imports    a reason for another start method by default. In a fork the lock is taken away: the module is there as
                far as it was, as in a circular import
-    others     left alone
+    libraries  taken away in a fork: what another thread was drawing is left as far as it was
+    logging    left alone
 
 What cannot be waited for is let go of in the child: SQLite's locks, see `sqlite`.
 """
@@ -70,7 +71,6 @@ class Quiet:
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
         self._one_thread = OneThread()
-        self._of_libraries: list[Any] = []
 
     def __enter__(self) -> "Quiet":
         sqlite.prepare()
@@ -85,7 +85,6 @@ class Quiet:
                 held.callback(lock.release)
             for lock in _taken(_library_locks(), LOCK_SECONDS):
                 held.callback(lock.release)
-                self._of_libraries.append(lock)
             self._held = held.pop_all()
         return self
 
@@ -96,8 +95,8 @@ class Quiet:
         """Let go of everything, also of imports by threads that are not there. Logging has done so itself."""
         self._held.pop_all()
         release_lock()
-        for lock in self._of_libraries:
-            lock.release()
+        for lock in _library_locks():
+            lock._at_fork_reinit()  # as the standard library does with its own
         for name, lock in _import_locks():
             if lock.owner != threading.get_ident():
                 _bootstrap._module_locks.pop(name, None)
@@ -200,7 +199,8 @@ def _logging_locks() -> list[Any]:
 
 
 def _library_locks() -> list[Any]:
-    return [_found(sys.modules.get(module), names) for module, names in LIBRARY_LOCKS]
+    found = [_found(sys.modules.get(module), names) for module, names in LIBRARY_LOCKS]
+    return [lock for lock in found if hasattr(lock, "_at_fork_reinit")]
 
 
 def _found(module: ModuleType | None, names: str) -> Any:

@@ -14,6 +14,7 @@ import pytest
 
 import nbmp
 from nbmp.launching import quiet
+from tests.hardening import busy
 from tests.notebook.kernels import Kernel
 from tests.waiting import until
 
@@ -130,6 +131,29 @@ def test_whatever_is_held_for_long_does_not_stop_a_launch(monkeypatch: pytest.Mo
     assert nbmp.launch(log, (1,), nprocs=2, start_method="fork", timeout=SECONDS) == [0, 1]
     over.set()
     thread.join()
+
+
+def test_lock_of_a_library_that_is_held_for_long_is_taken_away_in_the_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As matplotlib's is where it draws a large figure, or the machine is busy: ranks waited for it for ever."""
+    pytest.importorskip("matplotlib.figure")
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(quiet, "LOCK_SECONDS", 0.05)
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with Figure._render_lock:  # type: ignore[attr-defined]
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        assert nbmp.launch(busy.alive, (Path(), "matplotlib"), 2, start_method="fork", timeout=SECONDS) == [0, 1]
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_nothing_is_held_after_a_fork() -> None:
