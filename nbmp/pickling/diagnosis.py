@@ -8,6 +8,8 @@ from typing import Any
 
 SECONDS = 1.5
 """How long the search may take; then the place found so far is named."""
+SHOWN = 80
+"""Characters of a key in a path."""
 
 
 def find_culprit(obj: Any, name: str, can_leave: Callable[[Any], bool]) -> tuple[str, Any]:
@@ -34,14 +36,16 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
         yield ".__func__", obj.__func__
     elif isinstance(obj, dict):
         for key, value in obj.items():
-            yield f"[{key!r}]", value
+            yield f"[{_shown(key)}]", value
+        for key in obj:
+            yield f" (its key {_shown(key)})", key
     elif isinstance(obj, list | tuple):
         fields = getattr(obj, "_fields", None)
         for index, value in enumerate(obj):
             yield f".{fields[index]}" if fields else f"[{index}]", value
     elif isinstance(obj, set | frozenset):
         for value in obj:
-            yield f"{{{value!r}}}", value
+            yield f"{{{_shown(value)}}}", value
     if isinstance(obj, type):
         for key, value in vars(obj).items():
             if not key.startswith("__"):
@@ -53,6 +57,14 @@ def _parts(obj: Any) -> Iterator[tuple[str, Any]]:
             if hasattr(type(obj), key):
                 yield f".{key}", getattr(obj, key)
     yield " (its class)", type(obj)
+
+
+def _shown(obj: Any) -> str:
+    try:
+        text = repr(obj)
+    except Exception:
+        text = f"<{type(obj).__qualname__}>"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def _function_parts(function: types.FunctionType) -> Iterator[tuple[str, Any]]:

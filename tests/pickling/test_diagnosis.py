@@ -33,6 +33,19 @@ class Holder:
         self.model = model
 
 
+class Key:
+    """Can be a key, and cannot be pickled; nor shown, if it is to be so."""
+
+    def __init__(self, shown: str = "") -> None:
+        self.shown = shown
+        self.lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        if not self.shown:
+            raise ValueError("not to be shown")
+        return self.shown
+
+
 Fields = namedtuple("Fields", "good bad")
 
 
@@ -67,6 +80,11 @@ def with_default(lock: Any) -> Any:
         (lambda: partial(print, threading.Lock()), "args[1].args[0]"),
         (lambda: enclosing(Model()), "args[1] -> secret (a variable of the enclosing function).lock"),
         (lambda: Model().method, "args[1].__self__.lock"),
+        (lambda: {"a": 1, Key("mine"): 2}, "args[1] (its key mine).lock"),
+        (lambda: {"a": [{(3, Key("mine")): 2}]}, "args[1]['a'][0] (its key (3, mine))[1].lock"),
+        (lambda: {Key(): 2}, "args[1] (its key <Key>).lock"),
+        (lambda: {Key("x" * 100): Model()}, f"args[1][{'x' * 80}...].lock"),
+        (lambda: {Key()}, "args[1]{<Key>}.lock"),
     ],
 )
 def test_place_of_the_part_that_refuses_is_named(method: str, bad: Any, path: str) -> None:
