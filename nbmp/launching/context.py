@@ -31,6 +31,8 @@ INTERRUPT_SECONDS = 1.0
 """From SIGTERM to SIGKILL after an interrupt."""
 KILL_SECONDS = 5.0
 """How long to wait for the end of a killed process: one that hangs in the kernel is given up."""
+READ_SECONDS = 1.0
+"""How long to wait for what a process had sent before its end: its reading is the user's code, which may hang."""
 
 
 TABLE = "nbmp.monitoring.showing"
@@ -214,8 +216,8 @@ class ProcessContext:
     ) -> None:
         """End ranks that still run: SIGTERM, `grace_period` seconds, SIGKILL; returns when they are gone.
 
-        A KeyboardInterrupt meanwhile kills at once. A rank that the kernel does not let die is given up after 5 s more.
-        What became of them is in `aftermath`.
+        A KeyboardInterrupt meanwhile kills at once. A rank that the kernel does not let die is given up after 5 s more,
+        one whose result is still being unpickled after 1 s. What became of them is in `aftermath`.
 
         Parameters
         ----------
@@ -226,23 +228,28 @@ class ProcessContext:
         chosen = [self.ranks[rank] for rank in self._chosen(ranks)]
 
         def living() -> list[RankRecord]:
-            return [record for record in chosen if not record.ended]
+            return [record for record in chosen if not record.has_gone]
 
         with held_back() as presses:
-            asked = living()
-            if not asked:
+            untold = [record for record in chosen if not record.ended]
+            if not untold:
                 return
             self._stopped_by = self._stopped_by or reason
             begun = time.monotonic()
+            asked = living()
             self._signal(asked, signal.SIGTERM)
             before = presses.came
-            self._wait(lambda: not living() or presses.came > before, grace_period)
+            self._wait(lambda: not living() or presses.came > before, grace_period, looks=True)
             killed = living()
             self._signal(killed, signal.SIGKILL)
-            self._wait(lambda: not living(), KILL_SECONDS)
+            self._wait(lambda: not living(), KILL_SECONDS, looks=True)
+            seconds, stuck = time.monotonic() - begun, living()
+            awaited = [record for record in untold if record not in stuck]
+            self._wait(lambda: _all_ended(awaited) or bool(self._unread(READ_SECONDS)), KILL_SECONDS, looks=True)
             stopped = [record for record in asked if not record.ended or record.state == "stopped"]
-            self._stopped = stopped_line(stopped, killed, living(), time.monotonic() - begun)
-            self.aftermath = ", ".join(filter(None, (self._stopped, quicker_line(asked, stopped))))
+            self._stopped = stopped_line(stopped, killed, stuck, self._unread(), seconds)
+            quicker = [record for record in untold if record.ended and record not in stopped]
+            self.aftermath = ", ".join(filter(None, (self._stopped, quicker_line(quicker))))
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""
@@ -303,7 +310,7 @@ class ProcessContext:
         process = self.processes[record.rank]
         self.sentinels.pop(process.sentinel, None)
         process.join()  # it has ended: multiprocessing forgets it
-        if all(record.ended for record in self.ranks):
+        if _all_ended(self.ranks):
             self._finish()
 
     def _finish(self) -> None:
@@ -315,10 +322,15 @@ class ProcessContext:
         self.finished.set()
 
     def _is_over(self) -> bool:
-        return self._failed() or all(record.ended for record in self.ranks)
+        return self._failed() or _all_ended(self.ranks)
 
     def _failed(self) -> bool:
         return any(record.failure is not None for record in self.ranks)
+
+    def _unread(self, seconds: float = 0.0) -> list[RankRecord]:
+        """Return the rank whose outcome is being unpickled, for so long by now."""
+        now = time.monotonic()
+        return [record for record in self.ranks if record.read_since is not None and now - record.read_since >= seconds]
 
     def _living(self) -> list[RankRecord]:
         return [record for record in self.ranks if not record.ended]
@@ -333,11 +345,14 @@ class ProcessContext:
                 return
             presses.deliver()
 
-    def _wait(self, is_met: Callable[[], bool], seconds: float | None) -> None:
-        """Wait until `is_met()`, at most `seconds`. Elsewhere than in the main thread no interrupt is looked for."""
+    def _wait(self, is_met: Callable[[], bool], seconds: float | None, *, looks: bool = False) -> None:
+        """Wait until `is_met()`, at most `seconds`.
+
+        With `looks` it may come true without `_changed`. Elsewhere than in the main thread no interrupt is looked for.
+        """
         deadline = math.inf if seconds is None else time.monotonic() + seconds
         is_main = threading.current_thread() is threading.main_thread()
-        look = LOOK_SECONDS if is_main else threading.TIMEOUT_MAX
+        look = LOOK_SECONDS if is_main or looks else threading.TIMEOUT_MAX
         while True:
             with self._changed:
                 left = deadline - time.monotonic()
@@ -376,6 +391,10 @@ class ProcessContext:
     def _assert_own(self) -> None:
         if os.getpid() != self._owner:
             raise AssertionError("only the process that started ranks can wait for them or stop them")
+
+
+def _all_ended(records: Iterable[RankRecord]) -> bool:
+    return all(record.ended for record in records)
 
 
 class SpawnContext(ProcessContext):

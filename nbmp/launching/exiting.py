@@ -16,11 +16,13 @@ def end_at_exit(context: ProcessContext) -> None:
 
 
 def _end_all() -> None:
-    running = registry.running_of(ProcessContext)
-    for context in running:
-        if context.daemon or context.frontend.stops_ranks_at_exit:
+    awaited = []
+    for context in registry.running_of(ProcessContext):
+        if context.daemon or context.frontend.stops_ranks_at_exit:  # what is given up then is not waited for
             context.stop(INTERRUPT_SECONDS, reason="the exit of the process that started it")
-    for context in running:
+        else:
+            awaited.append(context)
+    for context in awaited:
         try:
             context.finished.wait()
         except KeyboardInterrupt:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from nbmp.launching.judging import signal_name
 from nbmp.launching.record import RankRecord
-from nbmp.reports import RankFailure
+from nbmp.reports import RUNNING, RankFailure
 
 
 def error_of(ranks: Sequence[RankRecord], stopped_by: str, stopped: str) -> ProcessException | None:
@@ -28,9 +28,16 @@ def error_of(ranks: Sequence[RankRecord], stopped_by: str, stopped: str) -> Proc
 
 
 def stopped_line(
-    asked: Sequence[RankRecord], killed: Sequence[RankRecord], stuck: Sequence[RankRecord], seconds: float
+    asked: Sequence[RankRecord],
+    killed: Sequence[RankRecord],
+    stuck: Sequence[RankRecord],
+    unread: Sequence[RankRecord],
+    seconds: float,
 ) -> str:
-    """Return what became of ranks that were stopped; empty when they ended by themselves meanwhile."""
+    """Return what became of ranks that were stopped; empty when they ended by themselves meanwhile.
+
+    Of those `asked` by SIGTERM some were `killed`, of which some are `stuck`. What the `unread` sent is read still.
+    """
     obeyed = [record for record in asked if record not in killed]
     killed = [record for record in killed if record in asked]
     parts = []
@@ -40,12 +47,13 @@ def stopped_line(
         parts.append(f"{names_of(killed, '' if obeyed else 'rank')} did not end on SIGTERM and got SIGKILL")
     if stuck:
         parts.append(f"{names_of(stuck)} cannot be killed (hanging in the kernel) and was given up")
+    if unread:
+        parts.append(f"the result of {names_of(unread, 'rank')} is still being unpickled by this process")
     return ", ".join([*parts, *filter(None, [unread_line(asked)])])
 
 
-def quicker_line(asked: Sequence[RankRecord], stopped: Sequence[RankRecord]) -> str:
+def quicker_line(quicker: Sequence[RankRecord]) -> str:
     """Return what became of ranks that were to be stopped and had ended before."""
-    quicker = [record for record in asked if record not in stopped]
     done = [record for record in quicker if record.state == "done"]
     failed = [record for record in quicker if record.state != "done"]
     parts = [f"{names_of(done, 'rank')} finished"] if done else []
@@ -73,13 +81,14 @@ def names_of(records: Sequence[RankRecord], noun: str = "") -> str:
 
 def _failure_error(failure: RankFailure, ranks: Sequence[RankRecord]) -> ProcessException:
     rank, pid = failure.rank, failure.pid
-    tail = f"\n{failure.hint}" if failure.hint else ""
     if failure.report is not None:
-        while_doing = "" if failure.stage == "running its function" else f" while {failure.stage}"
+        while_doing = "" if failure.stage == RUNNING else f" while {failure.stage}"
         text = f"\n\n-- Process {rank} terminated with the following error{while_doing}:\n{failure.text}"
         error = ProcessRaisedException(text, rank, pid)
         error.__cause__ = ranks[rank].cause
         return error
+    was = "" if failure.stage == RUNNING else f"It was {failure.stage}."
+    tail = "".join(f"\n{line}" for line in (was, failure.hint) if line)
     code = failure.exit_code or 0
     if failure.signal_name is not None:
         message = f"process {rank} terminated with signal {failure.signal_name}{tail}"

@@ -68,6 +68,11 @@ class RankProcess(BaseProcess):
         life: Life | None = self._popen  # type: ignore[attr-defined]
         return life is not None and life.signal_thread(thread, number)
 
+    def _has_gone(self) -> bool:
+        """Return whether the process has ended, or its handle was closed."""
+        life: Life | None = self._popen  # type: ignore[attr-defined]
+        return life is None or life.poll() is not None
+
     def _live(self, body: Callable[[], None], lifeline: int) -> int:
         """In the rank: be its process while `body()` runs; return the exit code."""
 

@@ -44,6 +44,8 @@ class RankRecord:
         """Whether it was asked or forced to end by us."""
         self.ended = False
         """Whether it has ended and all it wrote has been shown."""
+        self.read_since: float | None = None
+        """Since when its outcome is being unpickled, which runs the user's code."""
         self.returned = False
         self.result: Any = None
         self.raised: Raised | None = None
@@ -65,6 +67,11 @@ class RankRecord:
     @property
     def pid(self) -> int | None:
         return None if self.process is None else self.process.pid
+
+    @property
+    def has_gone(self) -> bool:
+        """Whether its process has ended, which `ended` tells somewhat later."""
+        return self.ended or self.process is None or self.process._has_gone()
 
     @property
     def state(self) -> str:

@@ -161,11 +161,14 @@ class Supervisor(threading.Thread):
             record.channel.send(plain(None), SEEN)
 
     def _take_outcome(self, record: RankRecord, message: Message) -> None:
+        record.read_since = time.monotonic()
         try:
             outcome = message.read()
         except BaseException as error:  # whatever the user's code raises, this thread goes on
             record.raised, record.cause = _unreadable(error), error
             return
+        finally:
+            record.read_since = None
         if message.kind == RETURNED:
             record.result, record.returned = outcome, True
         elif message.kind == EXITED:

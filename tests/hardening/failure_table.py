@@ -127,7 +127,7 @@ TABLE: dict[str, dict[str, Row]] = {
         "SIGKILL": both(GONE, "-9"),
         "SIGSEGV": both(GONE, "-11"),
         "out of memory": Row((RAISED, "its result unpickled", "MemoryError"), ("MemoryError", "was unpickled")),
-        "hang": HANGS,
+        "hang": Row((INTERRUPT, "the ranks were stopped: .*the result of rank 1 is still being unpickled"), HANGS.pool),
     },
     "at exit": {  # the result is there by then; Python writes what is raised; a pool has told of its tasks already
         "exception": Row((FINE,), (FINE,), written="ValueError: the reason"),

@@ -123,6 +123,8 @@ def test_rank_that_fails_after_its_function_returned_says_so(method: str) -> Non
         nbmp.launch(fail_at_exit, start_method=method)
     assert raised.value.exit_code == 9
     assert raised.value.failures[0].stage == "ending, after its function had returned"
+    told = ["process 0 terminated with exit code 9", "It was ending, after its function had returned."]
+    assert str(raised.value).splitlines()[:2] == told
 
 
 def kill_while_pickled(rank: int) -> Any:
@@ -132,6 +134,22 @@ def kill_while_pickled(rank: int) -> Any:
 class KillsWhenPickled:
     def __reduce__(self) -> Any:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KillsWhenUnpickled:
+    def __reduce__(self) -> Any:
+        return kill_itself, ()
+
+
+def kill_itself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@TASK_IS_PICKLED
+def test_rank_that_is_killed_before_its_function_says_so(method: str) -> None:
+    with pytest.raises(nbmp.ProcessExitedException, match="It was starting or unpickling its task") as raised:
+        nbmp.launch(functions.give, (KillsWhenUnpickled(),), start_method=method)
+    assert raised.value.msg.startswith("process 0 terminated with signal SIGKILL\nIt was ")
 
 
 def leave_while_running(rank: int) -> None:
@@ -145,3 +163,4 @@ def test_rank_that_ends_says_what_it_was_doing(method: str, function: Any, stage
     with pytest.raises(nbmp.ProcessExitedException) as raised:
         nbmp.launch(function, start_method=method)
     assert raised.value.failures[0].stage == stage
+    assert (f"It was {stage}." in str(raised.value)) is (stage != "running its function")

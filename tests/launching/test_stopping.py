@@ -6,12 +6,14 @@ import os
 import re
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 import nbmp
+from tests import scripts
 from tests.launching import functions
 from tests.waiting import content, is_running, none_runs, tell, until
 
@@ -155,3 +157,56 @@ def test_children_of_a_rank_are_stopped_with_it(method: str, tmp_path: Path) -> 
     assert is_running(grandchild)
     context.stop(0.1)
     assert until(lambda: not is_running(grandchild), 5)
+
+
+class HangsOnArrival:
+    """Hangs when it is unpickled, until there is a file `go`."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return arrive, (self.folder,)
+
+
+def arrive(folder: str) -> str:
+    tell(f"{folder}/arrives", "now")
+    functions.wait_for(0, f"{folder}/go")
+    return "arrived"
+
+
+def return_what_hangs(rank: int, folder: str) -> HangsOnArrival | None:
+    if rank == 0:
+        return HangsOnArrival(folder)
+    functions.stay(rank, folder)
+    return None
+
+
+def test_result_that_hangs_when_unpickled_is_not_taken_for_a_rank_that_cannot_be_killed(
+    method: str, tmp_path: Path
+) -> None:
+    context = functions.begin(return_what_hangs, (str(tmp_path),), 2, method)
+    content(tmp_path / "arrives")
+    content(tmp_path / "pid1")
+    assert until(lambda: context.ranks[0].has_gone)
+    context.stop(20)
+    told = r"rank 1 ended \S+ s after SIGTERM, the result of rank 0 is still being unpickled by this process"
+    assert re.fullmatch(told, context.aftermath)
+    assert not context.finished.is_set()
+    assert none_runs(pid for pid in context.pids() if pid)
+    tell(tmp_path / "go", "now")
+    assert context.finished.wait(60)
+    assert context.results == ["arrived", None]
+    assert [record.state for record in context.ranks] == ["done", "stopped"]
+
+
+def test_process_ends_though_a_result_hangs_when_unpickled(tmp_path: Path) -> None:
+    source = """
+        import sys, nbmp
+        from pathlib import Path
+        from tests.launching.test_stopping import return_what_hangs
+        from tests.waiting import content
+        nbmp.start_processes(return_what_hangs, (sys.argv[1],), 1, join=False, daemon=True)
+        content(Path(sys.argv[1]) / "arrives")
+    """
+    assert scripts.output(tmp_path, source, str(tmp_path)) == ""
