@@ -10,6 +10,7 @@ import pytest
 
 import nbmp
 from nbmp.launching.methods import forkserver
+from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor
 from tests import scripts, unprivileged
 from tests.launching import functions
@@ -120,3 +121,89 @@ def test_fork_server_killed_between_its_fork_and_its_answer_is_told_at_once() ->
         forkserver.ServedLife(Descriptor(read), server)
     os.close(write)
     assert nbmp.launch(functions.give, (1,), start_method="forkserver") == [1]
+
+
+@pytest.fixture
+def server() -> int:
+    """A fork server that runs, and begins nothing any more."""
+    nbmp.launch(functions.pid, start_method="forkserver")
+    pid = forkserver.server_pid()
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    return pid
+
+
+def kill_and_wait(server: forkserver._Server) -> None:
+    os.kill(server.pid, signal.SIGKILL)
+    server._popen.wait()
+
+
+def test_fork_server_killed_before_it_has_started_a_rank_is_replaced(
+    server: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait = forkserver._await_answer
+
+    def wait_for_the_dead(fd: int, asked: forkserver._Server) -> None:
+        if asked.pid == server:
+            kill_and_wait(asked)
+        wait(fd, asked)
+
+    monkeypatch.setattr(forkserver, "_await_answer", wait_for_the_dead)
+    assert nbmp.launch(functions.give, (1,), 3, start_method="forkserver") == [1, 1, 1]
+    assert forkserver.server_pid() != server
+
+
+@pytest.mark.parametrize("asked_before", [0, 1])
+def test_fork_server_killed_before_it_is_asked_for_all_ranks_is_replaced(
+    asked_before: int, server: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = forkserver._request
+
+    def request_after_a_kill(asked: forkserver._Server, plan: Plan) -> Descriptor:
+        if asked.pid == server and plan.setup.rank == asked_before:
+            kill_and_wait(asked)
+        return request(asked, plan)
+
+    monkeypatch.setattr(forkserver, "_request", request_after_a_kill)
+    assert nbmp.launch(functions.give, (1,), 2, start_method="forkserver") == [1, 1]
+
+
+def test_fork_server_that_is_killed_each_time_is_told(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait, killed = forkserver._await_answer, []
+
+    def wait_for_the_dead(fd: int, asked: forkserver._Server) -> None:
+        if asked.pid not in killed:
+            os.kill(asked.pid, signal.SIGSTOP)  # it may have answered by now
+            kill_and_wait(asked)
+            killed.append(asked.pid)
+        wait(fd, asked)
+
+    monkeypatch.setattr(forkserver, "_await_answer", wait_for_the_dead)
+    monkeypatch.setattr(forkserver, "_BOOT", "import time; time.sleep(60)  # {root} {channel} {preload}")
+    with pytest.raises(nbmp.StartError, match="ended before it had started the rank") as raised:
+        nbmp.launch(functions.give, (1,), 2, start_method="forkserver")
+    assert type(raised.value) is nbmp.StartError
+    assert killed[0] == server
+    assert len(killed) == 2
+    monkeypatch.undo()
+    assert nbmp.launch(functions.give, (1,), 2, start_method="forkserver") == [1, 1]
+
+
+def test_launch_is_not_repeated_when_a_rank_is_there(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take what is meant for the new one."""
+    request, held = forkserver._request, []
+
+    def request_and_hold(asked: forkserver._Server, plan: Plan) -> Descriptor:
+        pipe = request(asked, plan)
+        if plan.setup.rank == 1:  # as a rank that is there does
+            kill_and_wait(asked)
+            read, write = os.pipe()
+            held.append(write)
+            return Descriptor(read)
+        return pipe
+
+    monkeypatch.setattr(forkserver, "_request", request_and_hold)
+    with pytest.raises(nbmp.StartError, match=f"pid {server}. ended before it had started the rank"):
+        nbmp.launch(functions.give, (1,), 2, start_method="forkserver")
+    assert len(held) == 1
+    os.close(held[0])

@@ -4,11 +4,13 @@
       request: Setup, five descriptors   ──>   forks                                    ──>    runs
       reads pid, later the exit status   <──   writes them to the rank's status pipe
 
-All ranks of a launch are asked for before the first answer is awaited, so they start side by side. The server's
+All ranks of a launch are asked for before the first answer is awaited, so they start side by side. One whose server
+is killed before it gets its task has done nothing yet: the launch is repeated if none is there. The server's
 socket is an inherited pair: it has no name and nobody else can connect. The server ends when the launching process is
 gone, since that holds the only other end.
 """
 
+import contextlib
 import os
 import struct
 import subprocess
@@ -80,11 +82,15 @@ class _Server:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
+    def ends(self) -> bool:
+        """Wait a little for its end; return whether it has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(END_SECONDS)
+        return not self.alive()
+
     def close(self) -> None:
         self.channel.close()
-        try:
-            self._popen.wait(END_SECONDS)
-        except subprocess.TimeoutExpired:  # stopped by a signal, perhaps
+        if not self.ends():  # stopped by a signal, perhaps
             self._popen.kill()
             self._popen.wait()
 
@@ -95,11 +101,45 @@ _lock = threading.Lock()
 
 
 def start(plans: Sequence[Plan]) -> None:
-    """Have all ranks forked. On an error, those that run already are killed."""
-    with _lock:
-        server = _running_server()
-        pipes = iter([_request(server, plan) for plan in plans])
-    start_each(plans, lambda _: ServedLife(next(pipes), server))
+    """Have all ranks forked. On an error, those that run already are killed.
+
+    A server that dies before it has forked any of them is replaced by another, once.
+    """
+    start_each(plans, _Order(plans).next)
+
+
+class _NothingStartedError(StartError):
+    """The fork server has ended and nobody has this rank's pipe: the rank is not there, or not any more."""
+
+
+class _Order:
+    """The ranks of one launch, asked of a fork server all at once and then waited for one by one."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self._plans = plans
+        self._may_repeat = True
+        self._ask()
+
+    def _ask(self) -> None:
+        with _lock:
+            self._server = _running_server()
+            self._pipes = [_request(self._server, plan) for plan in self._plans]
+
+    def next(self, plan: Plan) -> "ServedLife":
+        try:
+            return ServedLife(self._pipes.pop(0), self._server)
+        except _NothingStartedError as error:
+            if plan is not self._plans[0] or not self._may_repeat or not self._has_come_to_nothing():
+                raise StartError(str(error)) from None
+        self._may_repeat = False
+        self._ask()
+        return self.next(plan)
+
+    def _has_come_to_nothing(self) -> bool:
+        """Return whether none of the other ranks is there either, and the server is not."""
+        return self._server.ends() and all(
+            readable(pipe.fileno(), 0) and not os.read(pipe.fileno(), ANSWER.size) for pipe in self._pipes
+        )
 
 
 def set_preload(names: Sequence[str]) -> None:
@@ -132,25 +172,30 @@ def _running_server() -> _Server:
 
 
 def _request(server: _Server, plan: Plan) -> Descriptor:
+    """Ask for a rank; return the pipe that tells of it, at its end when the server is gone.
+
+    The rank's ends stay open here until it is there; forked children of this process have no use for them.
+    """
+    ends = plan.ends
     with making() as register:
+        for end in (ends.channel, ends.lifeline, ends.stdout, ends.stderr):
+            register(end)
         read, write = os.pipe2(os.O_CLOEXEC)
         pipe = Descriptor(read)
         register(pipe)
     status = Descriptor(write)
-    ends = plan.ends
     owners: list[FdOwner] = [ends.channel, ends.lifeline, ends.stdout, ends.stderr, status]
     # the server's libraries have one thread, whatever the variables say that the rank is to obey
     threads = as_set(plan.setup.environment) if plan.threads is None else plan.threads
     request = Request(threads, *map(TravellingFd, range(len(owners))))
     try:
         server.channel.send(plain(request, owners), TASK)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
     except OSError as error:
-        raise StartError(
-            f"the fork server (pid {server.pid}) is gone: {error}; the next launch starts another"
-        ) from error
+        raise StartError(f"the fork server (pid {server.pid}) cannot be asked: {error}") from error
     finally:
         status.close()
-        ends.close()
     return pipe
 
 
@@ -190,7 +235,7 @@ class ServedLife(Ending):
         _await_answer(self.sentinel, server)
         answer = os.read(self.sentinel, ANSWER.size)
         if not answer:
-            raise StartError(_ENDED.format(server.pid))
+            raise _NothingStartedError(_ENDED.format(server.pid))
         (self.pid,) = ANSWER.unpack(answer)
         if self.pid < 0:
             raise StartError(f"no rank could be started: {explanation(-self.pid) or os.strerror(-self.pid)}")
