@@ -142,7 +142,7 @@ class Supervisor(threading.Thread):
             message = None
         if message is None:
             self._selector.unregister(record.channel)
-        elif message.kind == SHOWN:
+        elif message.kind == SHOWN and not message.is_broken:
             self._display(record, message)
         else:
             self._take_outcome(record, message)
@@ -207,7 +207,7 @@ class Supervisor(threading.Thread):
                 break
             if message is None:
                 break
-            if message.kind == SHOWN:
+            if message.kind == SHOWN and not message.is_broken:
                 self._display(record, message)
             elif not before:
                 self._take_outcome(record, message)

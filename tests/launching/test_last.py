@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+import weakref
 from pathlib import Path
 
 import nbmp
@@ -19,6 +21,21 @@ def test_the_last_launch_is_the_one_that_runs_and_goes_when_nobody_holds_it(tmp_
     gc.collect()
     assert nbmp.last_launch() is None
     first.stop()
+
+
+def test_launch_that_is_over_goes_though_somebody_keeps_its_thread(tmp_path: Path) -> None:
+    """ipykernel keeps, for some seconds, each thread that has written something."""
+    context = functions.begin(functions.stay_then_wait, (str(tmp_path),), 1, "fork")
+    kept = [thread for thread in threading.enumerate() if thread.name == "nbmp-supervisor"]
+    (tmp_path / "go").touch()
+    assert context.join()
+    for thread in kept:
+        thread.join()
+    assert len(kept) == 1
+    over = weakref.ref(context)
+    del context
+    gc.collect()
+    assert over() is None
 
 
 def last_of_rank(rank: int) -> tuple[bool, int]:

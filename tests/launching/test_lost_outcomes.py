@@ -1,12 +1,14 @@
-"""A rank that closes what carries its outcome, or its output: said, not a riddle."""
+"""A rank that closes what carries its outcome or its output, or writes to it: said, not a riddle."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
 import nbmp
+from nbmp.channels import Channel
 
 
 def close_all(rank: int, first: int, *, fail: bool = False) -> int:
@@ -61,3 +63,26 @@ def test_printing_into_nothing_is_the_users_error_and_the_only_one(
     with pytest.raises(nbmp.ProcessRaisedException, match="Bad file descriptor"):
         nbmp.launch(print_without_output, start_method=method)
     assert capsys.readouterr().err == ""
+
+
+def write_into_channel(rank: int, rubbish: bytes) -> int:
+    """Be a program that writes to a descriptor which it takes for its own."""
+    if rank == 1:
+        frame = sys._getframe()
+        while not isinstance(channel := getattr(frame.f_locals.get("self"), "_channel", None), Channel):
+            assert frame.f_back is not None
+            frame = frame.f_back
+        os.write(channel.fd, rubbish)
+    return rank
+
+
+@pytest.mark.parametrize("rubbish", [b"Traceback (most recent call last):\n", *(bytes((kind,)) for kind in range(9))])
+def test_rank_that_writes_into_its_channel_is_told(rubbish: bytes) -> None:
+    """What came instead of its result, if not its result, cannot be known. The others are heard."""
+    context = nbmp.start_processes(write_into_channel, (rubbish,), 2, join=False, start_method="fork")
+    assert context is not None
+    with pytest.raises(nbmp.ProcessRaisedException, match="BrokenMessageError: what arrived is no message") as raised:
+        context.join(grace_period=60)
+    assert context.finished.wait(60)
+    assert raised.value.error_index == 1
+    assert context.results[0] == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
 import traceback
 from pathlib import Path
@@ -15,6 +16,7 @@ from nbmp.errors import BrokenPoolError, WorkerExitedError
 from nbmp.pool import Pool
 from tests.pool import functions
 from tests.pool.functions import OneWay, Trap
+from tests.waiting import content
 
 
 def works(pool: Pool, started: int = 2) -> None:
@@ -128,6 +130,20 @@ def test_worker_that_dies_fails_its_task_and_is_replaced_once(pool: Pool, how: s
     assert error.exit_code == code
     assert isinstance(error, nbmp.ProcessExitedException)
     assert vars(pickle.loads(pickle.dumps(error))) == vars(error)
+    works(pool, started=3)
+
+
+def test_worker_whose_descriptor_something_else_writes_to_is_replaced(
+    pool: Pool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Which outcome it was, if any, cannot be known: later ones would be taken for those of other tasks."""
+    lost = pool.apply_async(functions.stay, (str(tmp_path / "pid"),))
+    pid = int(content(tmp_path / "pid"))
+    (worker,) = [worker for worker in pool._workers._workers if worker.record.pid == pid]
+    os.write(worker._unread.fd, b"Traceback (most recent call last):\n")  # the worker's end of its channel
+    with pytest.raises(WorkerExitedError, match=f"worker {worker.slot} of the pool"):
+        lost.get(60)
+    assert f"worker {worker.slot} (pid {pid}) is stopped: something else than outcomes was written" in caplog.text
     works(pool, started=3)
 
 
