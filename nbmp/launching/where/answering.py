@@ -13,11 +13,13 @@ All is written to the rank's stack file.
 """
 
 import faulthandler
+import gc
 import os
 import signal
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from types import FrameType
 
@@ -38,7 +40,7 @@ def answer(stacks: int) -> None:
 
 
 def _tell(stacks: int, number: int, main: FrameType | None) -> None:
-    with suppress(Exception):
+    with suppress(Exception), _no_collection():
         frames = sys._current_frames()
         known = dict(threading._active)  # type: ignore[attr-defined]  # `enumerate` would wait for its lock
         frames[threading.main_thread().ident or 0] = main or frames[threading.get_ident()]
@@ -48,6 +50,23 @@ def _tell(stacks: int, number: int, main: FrameType | None) -> None:
             if ident in frames
         ]
         os.write(stacks, ("".join(told) + END_OF_STACKS).encode(errors="backslashreplace"))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Collect no garbage in this block.
+
+    To look at a frame makes an object of it. Python 3.11 may collect garbage at that very moment, and let other threads
+    run for it: then the frame may be over (a crash), or they wait for the lock that `_current_frames` has (CPython's
+    issue 106883, mended in part by 3.11.9).
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _lines(frame: FrameType | None) -> str:
