@@ -3,6 +3,8 @@
 import linecache
 import os
 import re
+import stat
+import sys
 import sysconfig
 from functools import cache
 from itertools import takewhile
@@ -14,7 +16,7 @@ from nbmp.reports import ExceptionReport, Frame
 
 OURS = os.path.dirname(os.path.abspath(nbmp.__file__)) + os.sep
 
-_CRASH_LINE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
+_CRASH_LINE = re.compile(r'^  File "(.*)", line (\d{1,9}) in (.*)$', re.MULTILINE)
 
 _TRACEBACK_FILE = re.compile(r'(?<=^  )File "(.*)"(?=, line \d)', re.MULTILINE)
 
@@ -69,12 +71,17 @@ def raw_stack(text: str) -> list[RawFrame]:
 
 def _unescaped(text: str) -> str:
     """Return what faulthandler, which writes ASCII only, made of a name."""
-    return _ESCAPED.sub(lambda found: chr(int(found[0][2:], 16)), text)
+    return _ESCAPED.sub(_unescaped_character, text)
+
+
+def _unescaped_character(found: re.Match[str]) -> str:
+    code = int(found[0][2:], 16)
+    return chr(code) if code <= sys.maxunicode else found[0]
 
 
 def describe(raw: RawFrame, frontend: Frontend) -> Frame:
     """Return a frame with the file as a person knows it, and its source."""
-    lines = linecache.getlines(raw.filename)
+    lines = _lines(raw.filename)
     first = max(1, raw.line - BEFORE)
     source = tuple(
         (number, lines[number - 1].rstrip("\n"))
@@ -84,6 +91,18 @@ def describe(raw: RawFrame, frontend: Frontend) -> Frame:
     if not source and raw.source:
         source = ((raw.line, raw.source),)
     return Frame(frontend.cell_name(raw.filename) or _short(raw.filename), raw.line, raw.function, source)
+
+
+def _lines(filename: str) -> list[str]:
+    """Return the source; none of what is no file: a rank can give its code any name, that of a device or a pipe too."""
+    try:
+        if not stat.S_ISREG(os.stat(filename).st_mode):
+            return []
+    except OSError:  # a cell, or a relative name that may be found on the path
+        pass
+    except ValueError:
+        return []
+    return linecache.getlines(filename)
 
 
 def in_cells(text: str, frontend: Frontend) -> str:

@@ -15,6 +15,8 @@ from nbmp.launching.messages import Request
 from nbmp.launching.private import Descriptor, making
 from nbmp.launching.rank import spawned
 from nbmp.launching.threads import SERVER_THREADS, limited
+from nbmp.messages import Message
+from nbmp.pickling.arriving import OwnedFd
 
 PRELOAD = (
     "numpy",
@@ -63,10 +65,11 @@ class _Server:
                 message = self._channel.receive()
                 if message is None:
                     os._exit(0)
-                if message.is_broken:
+                request = _read(message)
+                if request is None:
                     print("nbmp's fork server: something has been written to its descriptor", file=sys.stderr)
                 else:
-                    self._fork(message.read())
+                    self._fork(request)
 
     def _fork(self, request: Request) -> None:
         status = request.status.detach()
@@ -116,3 +119,13 @@ class _Server:
                 with contextlib.suppress(OSError):
                     os.write(fd, _ANSWER.pack(os.waitstatus_to_exitcode(status)))
                 os.close(fd)
+
+
+def _read(message: Message) -> Request | None:
+    """Return what is asked for; None when that is no request."""
+    try:
+        request = message.read()
+    except Exception:
+        return None
+    is_one = isinstance(request, Request) and all(isinstance(end, OwnedFd) for end in request[1:])
+    return request if is_one else None

@@ -51,7 +51,7 @@ FEW = 3
 MOST = 200
 """Threads of a rank that are asked."""
 
-_THREAD = re.compile(r"^Thread (\d+) (.*)$", re.MULTILINE)
+_THREAD = re.compile(r"^Thread (\d{1,10}) (.*)$", re.MULTILINE)
 _STEP = 0.0005, 0.005
 """Shortest and longest pause between two looks."""
 
