@@ -71,7 +71,8 @@ class RankRecord:
     @property
     def has_gone(self) -> bool:
         """Whether its process has ended, which `ended` tells somewhat later."""
-        return self.ended or self.process is None or self.process._has_gone()
+        process = self.process  # of a single process there is none any more when it has ended
+        return self.ended or process is None or process._has_gone()
 
     @property
     def state(self) -> str:

@@ -166,7 +166,10 @@ def stop_server() -> None:
 
 def _running_server() -> _Server:
     global _server
-    if _server is None or not _server.alive():
+    if _server is not None and not _server.alive():
+        _server.close()
+        _server = None
+    if _server is None:
         _server = _Server()
     return _server
 
