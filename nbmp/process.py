@@ -22,7 +22,7 @@ from weakref import WeakSet
 
 from nbmp.errors import CannotTravelError
 from nbmp.launching import seeds, unjoined
-from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launching.context import ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import Frontend, current
@@ -33,6 +33,7 @@ from nbmp.launching.process import Life, RankProcess
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups
 from nbmp.launching.starting import Task, begin
+from nbmp.launching.stopping import INTERRUPT_SECONDS
 from nbmp.launching.written import outputs
 from nbmp.pickling.leaving import dumps
 from nbmp.pickling.parcel import Parcel

@@ -1,4 +1,4 @@
-"""Launching ranks: what the launching process does (`start`, `context`, `supervisor`) and what a rank does (`rank`).
+"""Launching ranks: what the launching process does (`start`, `context`, `supervisor`, `stopping`) and a rank (`rank`).
 
 methods    how a process comes to life: fork, forkserver, spawn
 where      where ranks are and what they wait for

@@ -1,11 +1,8 @@
 """The ranks of one launch, seen from the launching process."""
 
 import itertools
-import math
 import os
-import signal
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
@@ -13,27 +10,19 @@ from typing import Any
 
 from nbmp.errors import ProcessException
 from nbmp.launching import unjoined
+from nbmp.launching.changes import Changes
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
 from nbmp.launching.interrupted import explain
-from nbmp.launching.interrupts import LOOK_SECONDS, Presses, held_back
-from nbmp.launching.outcomes import error_of, quicker_line, stopped_line
+from nbmp.launching.interrupts import Presses, held_back
+from nbmp.launching.outcomes import error_of
 from nbmp.launching.process import RankProcess
 from nbmp.launching.record import RankRecord
+from nbmp.launching.stopping import INTERRUPT_SECONDS, TERM_SECONDS, all_ended, end
 from nbmp.launching.supervisor import Supervisor
 from nbmp.launching.where.asking import SECONDS, ask
 from nbmp.launching.where.stacks import Stacks
 from nbmp.launching.where.watching import Wait, WaitWatch
-
-TERM_SECONDS = 30.0
-"""From SIGTERM to SIGKILL after a failure, unless a grace period is given (torch's figure)."""
-INTERRUPT_SECONDS = 1.0
-"""From SIGTERM to SIGKILL after an interrupt."""
-KILL_SECONDS = 5.0
-"""How long to wait for the end of a killed process: one that hangs in the kernel is given up."""
-READ_SECONDS = 1.0
-"""How long to wait for what a process had sent before its end: its reading is the user's code, which may hang."""
-
 
 TABLE = "nbmp.monitoring.showing"
 """Module with the function `table_now(context)`, which is above this one."""
@@ -87,10 +76,10 @@ class ProcessContext:
         self._stopped_by = self._stopped = ""
         self._number = next(_counter)
         self.aftermath = ""
-        self._changed = threading.Condition()
+        self._changes = Changes(frontend)
         self._watch = WaitWatch(self.ranks, frontend)
         if records:
-            Supervisor(records, frontend, sink, self._changed, self._rank_ended).start()
+            Supervisor(records, frontend, sink, self._changes.news, self._rank_ended).start()
         else:
             self.finished.set()
 
@@ -176,7 +165,7 @@ class ProcessContext:
         self._assert_own()
         with held_back() as presses:
             try:
-                self._wait_for(self._is_over, timeout, presses)
+                self._changes.wait_or_raise(self._is_over, timeout, presses)
                 if self._failed():
                     self._clean_up(grace_period, presses)
             except KeyboardInterrupt as press:
@@ -188,7 +177,7 @@ class ProcessContext:
 
     def error(self) -> ProcessException | None:
         """Return what `join` raises, now that `follow` has returned; the same object each time."""
-        with self._changed:
+        with self._changes.news:
             if self._error is None:
                 self._error = error_of(self.ranks, self._stopped_by, self._stopped)
             return self._error
@@ -205,7 +194,7 @@ class ProcessContext:
 
     def call_at_end(self, action: Callable[[], None]) -> None:
         """Have `action` called, quickly done, when the last rank has ended and before any `join` returns; or now."""
-        with self._changed:
+        with self._changes.news:
             if not self.finished.is_set():
                 self._at_end.append(action)
                 return
@@ -226,30 +215,11 @@ class ProcessContext:
         """
         self._assert_own()
         chosen = [self.ranks[rank] for rank in self._chosen(ranks)]
-
-        def living() -> list[RankRecord]:
-            return [record for record in chosen if not record.has_gone]
-
         with held_back() as presses:
             untold = [record for record in chosen if not record.ended]
-            if not untold:
-                return
-            self._stopped_by = self._stopped_by or reason
-            begun = time.monotonic()
-            asked = living()
-            self._signal(asked, signal.SIGTERM)
-            before = presses.came
-            self._wait(lambda: not living() or presses.came > before, grace_period, looks=True)
-            killed = living()
-            self._signal(killed, signal.SIGKILL)
-            self._wait(lambda: not living(), KILL_SECONDS, looks=True)
-            seconds, stuck = time.monotonic() - begun, living()
-            awaited = [record for record in untold if record not in stuck]
-            self._wait(lambda: _all_ended(awaited) or bool(self._unread(READ_SECONDS)), KILL_SECONDS, looks=True)
-            stopped = [record for record in asked if not record.ended or record.state == "stopped"]
-            self._stopped = stopped_line(stopped, killed, stuck, self._unread(), seconds)
-            quicker = [record for record in untold if record.ended and record not in stopped]
-            self.aftermath = ", ".join(filter(None, (self._stopped, quicker_line(quicker))))
+            if untold:
+                self._stopped_by = self._stopped_by or reason
+                self._stopped, self.aftermath = end(untold, self.ranks, self._changes, grace_period, presses)
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""
@@ -310,7 +280,7 @@ class ProcessContext:
         process = self.processes[record.rank]
         self.sentinels.pop(process.sentinel, None)
         process.join()  # it has ended: multiprocessing forgets it
-        if _all_ended(self.ranks):
+        if all_ended(self.ranks):
             self._finish()
 
     def _finish(self) -> None:
@@ -322,79 +292,32 @@ class ProcessContext:
         self.finished.set()
 
     def _is_over(self) -> bool:
-        return self._failed() or _all_ended(self.ranks)
+        return self._failed() or all_ended(self.ranks)
 
     def _failed(self) -> bool:
         return any(record.failure is not None for record in self.ranks)
 
-    def _unread(self, seconds: float = 0.0) -> list[RankRecord]:
-        """Return the rank whose outcome is being unpickled, for so long by now."""
-        now = time.monotonic()
-        return [record for record in self.ranks if record.read_since is not None and now - record.read_since >= seconds]
-
-    def _living(self) -> list[RankRecord]:
-        return [record for record in self.ranks if not record.ended]
-
-    def _wait_for(self, is_met: Callable[[], bool], seconds: float | None, presses: Presses) -> None:
-        """As `_wait`; an interrupt that comes is raised."""
-        begun = time.monotonic()
-        while True:
-            left = None if seconds is None else begun + seconds - time.monotonic()
-            self._wait(lambda: is_met() or presses.came > 0, left)
-            if not presses.came:
-                return
-            presses.deliver()
-
-    def _wait(self, is_met: Callable[[], bool], seconds: float | None, *, looks: bool = False) -> None:
-        """Wait until `is_met()`, at most `seconds`.
-
-        With `looks` it may come true without `_changed`. Elsewhere than in the main thread no interrupt is looked for.
-        """
-        deadline = math.inf if seconds is None else time.monotonic() + seconds
-        is_main = threading.current_thread() is threading.main_thread()
-        look = LOOK_SECONDS if is_main or looks else threading.TIMEOUT_MAX
-        while True:
-            with self._changed:
-                left = deadline - time.monotonic()
-                if is_met() or left <= 0 or (self._changed.wait(min(left, look)) and is_met()):
-                    return
-            if is_main:
-                self.frontend.while_waiting()
-
-    def _signal(self, records: Sequence[RankRecord], number: signal.Signals) -> None:
-        for record in records:
-            record.stopping = True
-            process = self.processes[record.rank]
-            if number == signal.SIGKILL:
-                process.kill()
-            else:
-                process.terminate()
-
     def _clean_up(self, grace_period: float | None, presses: Presses) -> None:
         """After a failure: let the others end or end them, in bounded time. One thread does it, others wait for it."""
         while not self._is_cleaned_up:
-            with self._changed:
+            with self._changes.news:
                 is_ours, self._has_cleaner = not self._has_cleaner, True
             if not is_ours:
-                self._wait_for(lambda: not self._has_cleaner, None, presses)
+                self._changes.wait_or_raise(lambda: not self._has_cleaner, None, presses)
                 continue
             try:
                 if grace_period is not None:
-                    self._wait_for(lambda: not self._living(), grace_period, presses)
+                    self._changes.wait_or_raise(lambda: all_ended(self.ranks), grace_period, presses)
                 self.stop(TERM_SECONDS if grace_period is None else grace_period, reason="the failure")
                 self._is_cleaned_up = True
             finally:
-                with self._changed:
+                with self._changes.news:
                     self._has_cleaner = False
-                    self._changed.notify_all()
+                    self._changes.news.notify_all()
 
     def _assert_own(self) -> None:
         if os.getpid() != self._owner:
             raise AssertionError("only the process that started ranks can wait for them or stop them")
-
-
-def _all_ended(records: Iterable[RankRecord]) -> bool:
-    return all(record.ended for record in records)
 
 
 class SpawnContext(ProcessContext):

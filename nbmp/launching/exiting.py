@@ -7,7 +7,8 @@ process ends in any other way the ranks' lifelines see to it.
 import atexit
 
 from nbmp.launching import registry, unjoined
-from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launching.context import ProcessContext
+from nbmp.launching.stopping import INTERRUPT_SECONDS
 
 
 def end_at_exit(context: ProcessContext) -> None:

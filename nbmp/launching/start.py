@@ -11,7 +11,7 @@ from operator import index
 from typing import Any, SupportsIndex
 
 from nbmp.errors import LaunchTimeoutError
-from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launching.context import ProcessContext
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import current
@@ -23,6 +23,7 @@ from nbmp.launching.outcomes import names_of, unread_line
 from nbmp.launching.record import RankRecord
 from nbmp.launching.setups import setups, thread_variables
 from nbmp.launching.starting import begin
+from nbmp.launching.stopping import INTERRUPT_SECONDS
 from nbmp.launching.written import outputs
 from nbmp.pickling.leaving import dumps
 

@@ -5,7 +5,8 @@ import sys
 from typing import Any
 
 from nbmp.launching import registry
-from nbmp.launching.context import INTERRUPT_SECONDS, ProcessContext
+from nbmp.launching.context import ProcessContext
+from nbmp.launching.stopping import INTERRUPT_SECONDS
 
 
 def enable(shell: Any) -> None:

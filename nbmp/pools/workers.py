@@ -22,10 +22,10 @@ from dataclasses import replace
 from typing import Any
 
 from nbmp.errors import BrokenPoolError
-from nbmp.launching.context import KILL_SECONDS
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.private import making
 from nbmp.launching.record import RankRecord
+from nbmp.launching.stopping import KILL_SECONDS
 from nbmp.launching.where.asking import SECONDS, ask
 from nbmp.launching.where.stacks import Stacks
 from nbmp.messages import Message

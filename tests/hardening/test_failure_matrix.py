@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Be in a folder of the test's own, whose modules can be imported."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    for seconds in ("pools.worker.LEAVE_SECONDS", "launching.context.KILL_SECONDS"):
+    for seconds in ("pools.worker.LEAVE_SECONDS", "launching.stopping.KILL_SECONDS"):
         monkeypatch.setattr(f"nbmp.{seconds}", 0.5)
     for name in [name for name in sys.modules if name.startswith("doomed_")]:
         monkeypatch.delitem(sys.modules, name)

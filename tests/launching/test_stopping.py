@@ -15,7 +15,7 @@ import pytest
 import nbmp
 from tests import scripts
 from tests.launching import functions
-from tests.waiting import content, is_running, none_runs, tell, until
+from tests.waiting import PATIENCE, content, is_running, none_runs, tell, until
 
 
 def fail_when_others_are_ready(rank: int, folder: str, ignoring: bool) -> None:
@@ -171,7 +171,7 @@ class HangsOnArrival:
 
 def arrive(folder: str) -> str:
     tell(f"{folder}/arrives", "now")
-    functions.wait_for(0, f"{folder}/go")
+    assert until(lambda: Path(folder, "go").exists(), 10 * PATIENCE)
     return "arrived"
 
 

@@ -10,9 +10,10 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 
-from nbmp.launching.context import TERM_SECONDS, ProcessContext
+from nbmp.launching.context import ProcessContext
 from nbmp.launching.record import RankRecord
 from nbmp.launching.registry import Group
+from nbmp.launching.stopping import TERM_SECONDS
 from nbmp.launching.where.asking import SECONDS
 from nbmp.monitoring.snapshots import clock
 from nbmp.notebook.ranks.stackview import stack_html, stacks_html
