@@ -18,16 +18,12 @@ import selectors
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from nbmp.errors import BrokenPoolError
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.private import making
-from nbmp.launching.record import RankRecord
 from nbmp.launching.stopping import KILL_SECONDS
-from nbmp.launching.where.asking import SECONDS, ask
-from nbmp.launching.where.stacks import Stacks
 from nbmp.messages import Message
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error, unread_error
 from nbmp.pools.giving import Waiting, told
@@ -35,6 +31,7 @@ from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
 from nbmp.pools.requests import Requests
 from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Job, Task
+from nbmp.pools.watched import Watched
 from nbmp.pools.worker import TERM_SECONDS, Worker
 
 LOOK_SECONDS = 0.1
@@ -47,7 +44,7 @@ _KINDS = (READY, BROKEN, RETURNED, RAISED)
 """What a worker sends."""
 
 
-class Workers:
+class Workers(Watched):
     """The workers, followed by a thread of this object's until all have ended.
 
     Attributes
@@ -58,26 +55,16 @@ class Workers:
         Why nothing can be submitted any more.
     closed : bool
         Whether `close` or `terminate` was called.
-    finished : threading.Event
-        Set when the last worker has ended.
     """
 
-    kind = "pool"
-    number = 0
-    name = ""
-
     def __init__(self, recipe: Recipe, frontend: Frontend, tasks_per_worker: int | None) -> None:
+        super().__init__(recipe, frontend)
         self._thread = threading.Thread(target=self._run, name="nbmp-pool", daemon=True)
-        self.owner = os.getpid()
         self.started = 0
         self.broken: BrokenPoolError | None = None
         self.closed = False
-        self.finished = threading.Event()
-        self._recipe = recipe
-        self._frontend = frontend
         self._terminated = False
         self._failed_starts = 0
-        self._workers: list[Worker] = []
         self._waiting = Waiting(self._workers, tasks_per_worker)
         self._feeds = 0
         with making() as register:
@@ -108,44 +95,12 @@ class Workers:
         """Return whether this is the pool's thread: in a callback."""
         return threading.current_thread() is self._thread
 
-    @property
-    def processes(self) -> int:
-        return self._recipe.processes
-
-    @property
-    def frontend(self) -> Frontend:
-        return self._frontend
-
-    def pids(self) -> list[int]:
-        """Return the process ids of the workers that run."""
-        return [worker.record.pid for worker in list(self._workers) if worker.record.pid is not None]
-
-    @property
-    def ranks(self) -> list[RankRecord]:
-        """What is known of the workers that run, in the order of their places."""
-        return [worker.record for worker in sorted(self._workers, key=lambda worker: worker.slot)]
-
-    @property
-    def start_method(self) -> str:
-        return next((worker.context.start_method for worker in list(self._workers)), "")
-
-    @property
-    def start_method_reason(self) -> str:
-        return next((worker.context.start_method_reason for worker in list(self._workers)), "")
-
     def halt(self, grace_period: float, ranks: Iterable[int] | None = None, *, reason: str = "") -> str:
         """End the pool, whatever `ranks` says; return in a line what became of it."""
         count = len(self._workers)
         self.terminate()
         ended = self.finished.wait(grace_period + TERM_SECONDS + KILL_SECONDS)
         return f"the pool and its {count} workers {'have ended' if ended else 'are being ended'}"
-
-    def stacks(self, ranks: Iterable[int] | None = None, *, timeout: float = SECONDS) -> Stacks:
-        """Return where the workers are; see `ProcessContext.stacks`."""
-        self.assert_own()
-        wanted = None if ranks is None else set(ranks)
-        records = [record for record in self.ranks if wanted is None or record.shown_as in wanted]
-        return Stacks(tuple(replace(told, kind="worker") for told in ask(records, self._frontend, timeout)))
 
     def submit(self, task: Task) -> None:
         """Have a task done; its job is told."""
@@ -186,11 +141,6 @@ class Workers:
         self._requests.ask(request)
         if self.finished.is_set():
             self._requests.do_all()
-
-    def assert_own(self) -> None:
-        """Raise in a forked child: the pool there is a copy without workers."""
-        if os.getpid() != self.owner:
-            raise RuntimeError(f"this pool belongs to process {self.owner}, which forked this one: make a pool here")
 
     # -- the thread ---------------------------------------------------------------------------------------------------
 
