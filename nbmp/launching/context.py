@@ -169,9 +169,7 @@ class ProcessContext:
                 if self._failed():
                     self._clean_up(grace_period, presses)
             except KeyboardInterrupt as press:
-                self.stop(INTERRUPT_SECONDS, reason="an interrupt")
-                if self.aftermath:
-                    explain(press, f"the ranks were stopped: {self.aftermath}")
+                self.stop_for(press)
                 raise
         return self._is_over()
 
@@ -220,6 +218,12 @@ class ProcessContext:
             if untold:
                 self._stopped_by = self._stopped_by or reason
                 self._stopped, self.aftermath = end(untold, self.ranks, self._changes, grace_period, presses)
+
+    def stop_for(self, press: BaseException) -> None:
+        """End the ranks because of an interrupt, which then says what became of them, or of another error."""
+        self.stop(INTERRUPT_SECONDS, reason="an interrupt")
+        if isinstance(press, KeyboardInterrupt) and self.aftermath:
+            explain(press, f"the ranks were stopped: {self.aftermath}")
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""

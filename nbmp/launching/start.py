@@ -204,9 +204,9 @@ def start(
             context = begin(told, parcel or Call(fn, arguments).run, choice, in_libraries, follow)
             _show_monitor(context)
             wait(context)
-    except BaseException:
+    except BaseException as error:
         if context is not None:  # `wait` has stopped them, if not an interrupt that was held back
-            context.stop(INTERRUPT_SECONDS, reason="an interrupt")
+            context.stop_for(error)
         raise
     return context
 

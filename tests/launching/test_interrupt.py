@@ -7,7 +7,11 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
+import nbmp
 from tests import scripts
+from tests.launching import functions
 from tests.waiting import content, none_runs
 
 JOINING = """
@@ -51,6 +55,18 @@ def test_interrupted_join_stops_all_ranks_and_says_so_again(method: str, tmp_pat
     assert stopped == "process 0 terminated with signal SIGKILL"
     assert by == "It was stopped by an interrupt. 0"
     assert result == "[1, 1]"  # and the next launch works
+
+
+def test_interrupt_while_ranks_are_started_says_what_became_of_them(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def press(context: nbmp.ProcessContext) -> None:
+        pids_of_ranks(tmp_path)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("nbmp.launching.start._show_monitor", press)
+    with pytest.raises(KeyboardInterrupt, match=r"the ranks were stopped: ranks 0 and 1 ended \S+ s after SIGTERM"):
+        nbmp.start_processes(functions.stay, (str(tmp_path),), 2, join=False, start_method=method)
 
 
 def test_interrupt_of_the_whole_group_reaches_only_the_launching_process(method: str, tmp_path: Path) -> None:
