@@ -26,6 +26,7 @@ from nbmp.launching.context import ProcessContext
 from nbmp.launching.default_method import StartMethod, choose
 from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import Frontend, current
+from nbmp.launching.interrupted import explain
 from nbmp.launching.interrupts import held_back
 from nbmp.launching.messages import Call
 from nbmp.launching.private import in_forked_child
@@ -98,9 +99,11 @@ class Process(RankProcess):
         try:
             with held_back():
                 self._launch = begin([setup], task, choice, None, follow, [self])
-        except BaseException:
+        except BaseException as error:
             if self._launch is not None:
                 self._launch.stop(INTERRUPT_SECONDS, reason="an interrupt")
+            if isinstance(error, KeyboardInterrupt):
+                explain(error, f"{self.name} was being started, and was stopped")
             self._popen = self._launch = None
             raise
         _started.add(self)

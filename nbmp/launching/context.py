@@ -13,7 +13,7 @@ from nbmp.launching import unjoined
 from nbmp.launching.changes import Changes
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
-from nbmp.launching.interrupted import explain
+from nbmp.launching.interrupted import tell_of_ranks
 from nbmp.launching.interrupts import Presses, held_back
 from nbmp.launching.outcomes import error_of
 from nbmp.launching.process import RankProcess
@@ -222,8 +222,8 @@ class ProcessContext:
     def stop_for(self, press: BaseException) -> None:
         """End the ranks because of an interrupt, which then says what became of them, or of another error."""
         self.stop(INTERRUPT_SECONDS, reason="an interrupt")
-        if isinstance(press, KeyboardInterrupt) and self.aftermath:
-            explain(press, f"the ranks were stopped: {self.aftermath}")
+        if isinstance(press, KeyboardInterrupt):
+            tell_of_ranks(press, self.aftermath)
 
     def failure_line(self) -> str:
         """Return what is said at exit if nobody joins; empty without a failure."""

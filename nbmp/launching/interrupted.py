@@ -15,6 +15,11 @@ def explain(press: KeyboardInterrupt, text: str) -> None:
         vars(press)["_render_traceback_"] = partial(_rendered, press)  # what IPython asks for
 
 
+def tell_of_ranks(press: KeyboardInterrupt, aftermath: str) -> None:
+    """Have `press`, after which the ranks were stopped, say what became of them."""
+    explain(press, f"the ranks were stopped: {aftermath}" if aftermath else "the ranks had ended before")
+
+
 def _rendered(press: KeyboardInterrupt, *_: object) -> list[str]:
     name = current().cell_name
     frames = [

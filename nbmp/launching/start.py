@@ -205,8 +205,10 @@ def start(
             _show_monitor(context)
             wait(context)
     except BaseException as error:
-        if context is not None:  # `wait` has stopped them, if not an interrupt that was held back
-            context.stop_for(error)
+        if context is not None:
+            with held_back():  # one more press kills at once, and is told of by this error
+                context.stop_for(error)
+                raise
         raise
     return context
 

@@ -129,7 +129,7 @@ def work(rank: int, where: str, how: str, trap: object = None) -> Any:
     if rank == 0:
         tell(FIRST, os.getpid())
         return "ok"
-    if how == "hang" and where in ("at exit", "in a thread of the rank"):  # so that whoever is interrupted then waits for this rank alone
+    if how == "hang" and where in ("at exit", "in a thread of the rank"):  # whoever is interrupted waits for it alone
         assert until(lambda: not is_running(int(content(Path(FIRST), 20))), 20)
     return do(where, how)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -172,6 +173,46 @@ def test_interrupts_while_ranks_are_started_leave_nothing(method: str, tmp_path:
     assert done.stdout == "True\nTrue 1\n[1, 1]\n", done.stderr
 
 
+PRESSED_WHILE_STARTING = """
+    import os, signal, sys
+    import nbmp
+    from nbmp.launching import frontends, process
+    from tests.launching import functions
+
+    come_alive = process.RankProcess._come_alive
+    pids = []
+
+    def reached(moment):
+        if moment == wanted:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def start(rank, begin):
+        reached(f"before rank {len(pids)}")
+        come_alive(rank, begin)
+        pids.append(rank.pid)
+
+    process.RankProcess._come_alive = start
+    frontends.PlainFrontend.watch = lambda *_: reached("when all are there")
+    for wanted in ("before rank 0", "before rank 1", "when all are there"):
+        for join in (False, True):
+            pids.clear()
+            try:
+                nbmp.start_processes(functions.stay, (".",), 2, join, start_method=sys.argv[1])
+            except KeyboardInterrupt as press:
+                print(press, *pids, sep=";")
+"""
+
+
+def test_interrupt_while_ranks_are_started_says_what_became_of_them(method: str, tmp_path: Path) -> None:
+    lines = scripts.output(tmp_path, PRESSED_WHILE_STARTING, method).splitlines()
+    assert len(lines) == 6
+    slow_server = r"the fork server \(pid \d+\) had not started all of them, those that ran were killed"
+    for line in lines:
+        told, *pids = line.split(";")
+        assert re.fullmatch(rf"the ranks were stopped: (ranks 0 and 1 ended .* after SIGTERM|{slow_server})", told)
+        assert none_runs(map(int, pids))
+
+
 PRESSING = """
     import os, sys, signal, threading, time
     import nbmp, psutil
@@ -263,5 +304,5 @@ def test_halted_fork_server_delays_neither_error_nor_interrupt_nor_exit(tmp_path
     first, halted, interrupted, last = done.stdout.splitlines()
     assert halted.startswith("StartError the fork server (pid ")
     assert "is stopped by a signal and starts no rank" in halted
-    assert interrupted.startswith("KeyboardInterrupt the fork server (pid ")
+    assert interrupted.startswith("KeyboardInterrupt the ranks were stopped: the fork server (pid ")
     assert first == last == "[1, 1]"

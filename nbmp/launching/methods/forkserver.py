@@ -23,7 +23,7 @@ from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.errors import StartError
 from nbmp.launching.channel import TASK, plain
-from nbmp.launching.interrupted import explain
+from nbmp.launching.interrupted import tell_of_ranks
 from nbmp.launching.interrupts import LOOK_SECONDS, held_back
 from nbmp.launching.messages import Request
 from nbmp.launching.methods.spawn import interpreter, package_root
@@ -217,7 +217,8 @@ def _await_answer(fd: int, server: _Server) -> None:
             try:
                 presses.deliver()
             except KeyboardInterrupt as press:
-                explain(press, f"the fork server (pid {pid}) had not started all ranks; those that ran were killed")
+                text = f"the fork server (pid {pid}) had not started all of them, those that ran were killed"
+                tell_of_ranks(press, text)
                 raise
             if now - runs > STOPPED_SECONDS:
                 raise StartError(
