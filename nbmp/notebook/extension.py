@@ -10,6 +10,7 @@ from nbmp.notebook.magics.control import ControlMagics
 from nbmp.notebook.magics.mpshm import MemoryMagics
 from nbmp.notebook.magics.mpspawn import MpspawnMagics
 from nbmp.notebook.memory import cells as memory_cells
+from nbmp.notebook.output import ownframes
 from nbmp.notebook.ranks import formatting, monitor
 
 
@@ -25,6 +26,7 @@ def load_ipython_extension(shell: Any) -> None:
     formatting.enable(shell)
     monitor.enable()
     leaving.enable(shell)
+    ownframes.enable(shell)
     unattended.enable(shell)
 
 
@@ -42,6 +44,7 @@ def unload_ipython_extension(shell: Any) -> None:
     memory_cells.disable()
     monitor.disable()
     leaving.disable()
+    ownframes.disable(shell)
     unattended.disable(shell)
 
 

@@ -7,9 +7,11 @@ everything that the standard library teaches ForkingPickler   as there (connecti
 IPython's shell and its `exit`                                as what they are in a rank
 """
 
+import io
 import linecache
 import os
 import sys
+import traceback
 import types
 from collections import ChainMap
 from collections.abc import Callable
@@ -35,6 +37,8 @@ SPAWNING: Any = mp_context._tls  # type: ignore[attr-defined]  # `set_spawning_p
 
 Set as an attribute: an interrupt that came when the call that takes it back has begun would leave it there.
 """
+
+_PICKLERS = ("nbmp", "cloudpickle", "pickle", "copyreg", "multiprocessing")
 
 Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -69,7 +73,9 @@ def dumps(
         raise
     except Exception as error:
         path, culprit = find_culprit(obj, name, lambda part: _can_leave(part, to_main))
-        raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from error
+        raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from (
+            error if _is_of_users(error) else None
+        )
     return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled).settled()
 
 
@@ -94,6 +100,12 @@ def _dump(obj: Any, to_main: bool, *, alone: bool = False, farewell: bool = Fals
     return pickled, luggage
 
 
+def _is_of_users(error: BaseException) -> bool:
+    """Return whether it was raised in code of the user's, whose place it tells."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals.get("__name__", "").partition(".")[0] not in _PICKLERS
+
+
 def _can_leave(obj: Any, to_main: bool) -> bool:
     try:
         _dump(obj, to_main)
@@ -114,7 +126,11 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
     """One pickling by value."""
 
     dispatch_table: ClassVar[ChainMap[Any, Any]] = ChainMap(
-        {types.CodeType: lambda code: _reduce_code(code), types.MethodType: reduce_method},
+        {
+            types.CodeType: lambda code: _reduce_code(code),
+            types.MethodType: reduce_method,
+            io.TextIOWrapper: lambda file: _reduce_file(file),
+        },
         ForkingPickler._extra_reducers,  # type: ignore[attr-defined]  # no public way to what it was taught
         cloudpickle.Pickler.dispatch_table,
     )
@@ -155,6 +171,13 @@ def _reduce_exception(error: BaseException) -> tuple[Any, ...]:
     if not state or not isinstance(type(error).__setstate__, types.MethodDescriptorType):
         return exception, (type(error), args), *state
     return exception, (type(error), args), state[0], None, None, exception_state
+
+
+def _reduce_file(file: io.TextIOWrapper) -> Any:
+    """Refuse all but the standard streams, as multiprocessing does; cloudpickle sends the text that is left to read."""
+    if file is sys.stdout or file is sys.stderr:
+        return cloud._file_reduce(file)
+    raise TypeError(f"an open file cannot be sent ({getattr(file, 'name', '')!r}): open it in the process that uses it")
 
 
 def _reduce_code(code: types.CodeType) -> Reduced:

@@ -7,6 +7,7 @@ import pickle
 import threading
 import time
 from collections import namedtuple
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -151,3 +152,20 @@ def test_object_that_contains_itself_is_no_problem(method: str) -> None:
 def test_refused_task_leaves_no_descriptors(method: str) -> None:
     with pytest.raises(nbmp.CannotTravelError):
         nbmp.launch(functions.give, (nbmp.zeros(3), io.StringIO, threading.Lock()), start_method=method)
+
+
+def test_open_file_is_refused_as_by_multiprocessing(method: str, tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("a line")
+    with open(tmp_path / "notes") as notes:
+        refused = pytest.raises(nbmp.CannotTravelError, match=r"an open file cannot be sent \(.*notes'\): open it")
+        with refused:
+            nbmp.launch(functions.give, (notes,), start_method=method)
+        with closing(nbmp.SimpleQueue()) as queue, refused:
+            queue.put({1: notes})
+
+
+def test_cause_is_kept_only_where_it_is_of_the_users_code(method: str) -> None:
+    with pytest.raises(nbmp.CannotTravelError) as raised:
+        nbmp.launch(functions.give, (threading.Lock(),), start_method=method)
+    assert raised.value.__cause__ is None
+    assert raised.value.__suppress_context__
