@@ -18,6 +18,9 @@ into messages, `monitoring` takes snapshots, `notebook` is what a notebook sees,
 loaded at first use.
 """
 
+import re
+import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +205,14 @@ _HOMES = {
 _MODULES = ("context", "cuda", "pool", "process", "queue", "reductions")
 """Modules that users know by these names from `multiprocessing` and torch, and `cuda` of our own."""
 
+_NUMPYS = (
+    *("arange", "array", "asanyarray", "asarray", "ascontiguousarray", "asfortranarray", "concatenate", "copy", "eye"),
+    *("frombuffer", "fromfunction", "fromiter", "geomspace", "identity", "linspace", "load", "logspace", "stack"),
+)
+"""Makers of arrays that NumPy has and nbmp has not."""
+
+_SPECIAL = re.compile("__.*__").fullmatch
+
 __all__ = sorted(_HOMES)
 
 
@@ -210,11 +221,16 @@ def __getattr__(name: str) -> Any:
         return import_module(f"nbmp.{name}")
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'nbmp' has no attribute {name!r}")
+        hint = f": nbmp.share_memory(np.{name}(...)) makes a shared array of NumPy's" if name in _NUMPYS else ""
+        raise AttributeError(f"module 'nbmp' has no attribute {name!r}{hint}")
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, *_MODULES})
+    if "IPython" in sys.modules:  # Tab tells what a name is only once it is loaded
+        for name in (*_HOMES, *_MODULES):
+            with suppress(ImportError):
+                getattr(sys.modules[__name__], name)
+    return sorted({*_HOMES, *_MODULES, *filter(_SPECIAL, globals())})

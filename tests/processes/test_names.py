@@ -30,6 +30,18 @@ def test_front_door_has_every_name_of_multiprocessing_and_of_torch() -> None:
     assert [name for name in (*multiprocessing.__all__, *TORCH) if name not in nbmp.__all__] == []
 
 
+def test_dir_lists_the_public_names_only() -> None:
+    modules = {"context", "cuda", "pool", "process", "queue", "reductions"}
+    assert {name for name in dir(nbmp) if not name.startswith("__")} == {*nbmp.__all__, *modules}
+
+
+def test_maker_of_arrays_that_only_numpy_has_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'arange': nbmp.share_memory\(np.arange\(...\)\)"):
+        nbmp.arange  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'lunch'$"):
+        nbmp.lunch  # noqa: B018
+
+
 def test_context_has_every_name_of_multiprocessing(context: Any) -> None:
     assert [name for name in multiprocessing.__all__ if not hasattr(context, name)] == []
 
