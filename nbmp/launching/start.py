@@ -10,7 +10,7 @@ from functools import partial
 from operator import index
 from typing import Any, SupportsIndex
 
-from nbmp.errors import LaunchTimeoutError
+from nbmp.errors import LaunchTimeoutError, ProcessException
 from nbmp.launching.context import ProcessContext
 from nbmp.launching.default_method import choose
 from nbmp.launching.exiting import end_at_exit
@@ -26,6 +26,11 @@ from nbmp.launching.starting import begin
 from nbmp.launching.stopping import INTERRUPT_SECONDS
 from nbmp.launching.written import outputs
 from nbmp.pickling.leaving import dumps
+
+TOLD = 8
+"""Ranks of which a timeout says where they were."""
+STACK_SECONDS = 1.0
+"""How long they have to answer."""
 
 _log = logging.getLogger("nbmp")
 
@@ -91,7 +96,10 @@ def start_processes(
         With `join` and `timeout`, when ranks did not end in time; they have been stopped.
     """
     wait = partial(join_in_time, timeout=timeout, grace_period=grace_period) if join else _go_on
-    context = start(fn, args, nprocs, daemon, start_method, threads, env, wait, gpus=gpus)
+    try:
+        context = start(fn, args, nprocs, daemon, start_method, threads, env, wait, gpus=gpus)
+    except ProcessException as error:
+        raise error.with_traceback(None)  # noqa: B904 - what was in between is nbmp's; the cause is the rank's
     return None if join else context
 
 
@@ -119,7 +127,11 @@ def launch(
     [10, 11, 12]
     """
     wait = partial(join_in_time, timeout=timeout, grace_period=grace_period)
-    return start(fn, args, nprocs, daemon, start_method, threads, env, wait, gpus=gpus).take_results()
+    try:
+        context = start(fn, args, nprocs, daemon, start_method, threads, env, wait, gpus=gpus)
+    except ProcessException as error:
+        raise error.with_traceback(None)  # noqa: B904 - as above
+    return context.take_results()
 
 
 def spawn(
@@ -151,11 +163,19 @@ def join_in_time(context: ProcessContext, timeout: float | None, grace_period: f
 def stop_late(context: ProcessContext, timeout: float, grace_period: float | None) -> LaunchTimeoutError:
     """End ranks whose time is up, and return the error that says so."""
     late = [record for record in context.ranks if not record.ended]
+    places = where(context, late)
     context.stop(INTERRUPT_SECONDS if grace_period is None else grace_period, reason=f"its timeout of {timeout:g} s")
     return LaunchTimeoutError(
         f"{names_of(late, 'rank')} of {context.world_size} still ran after {timeout:g} s and "
-        f"{'were' if len(late) > 1 else 'was'} stopped; {unread_line(late) or 'give them a longer timeout, or none'}"
+        f"{'were' if len(late) > 1 else 'was'} stopped; "
+        f"{unread_line(late) or 'give them a longer timeout, or none'}{places}"
     )
+
+
+def where(context: ProcessContext, late: Sequence[RankRecord]) -> str:
+    """Return a line for each of these ranks, at most `TOLD`, with the user's line where it is; asks for a second."""
+    told = context.stacks([record.rank for record in late[:TOLD]], timeout=STACK_SECONDS)
+    return "".join(f"\n  rank {stack.rank}: {stack.place()}" for stack in told)
 
 
 def _go_on(_: ProcessContext) -> None:
@@ -226,7 +246,8 @@ def _checked(fn: Any, args: Any, nprocs: Any, threads: Any) -> tuple[tuple[Any, 
         raise TypeError(f"threads must be an int, not {type(threads).__name__}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1: {threads}")
-    if isinstance(args, str | bytes) or not isinstance(args, Iterable):
+    is_one = isinstance(args, str | bytes | Mapping) or hasattr(args, "__array__")
+    if is_one or not isinstance(args, Iterable):
         raise TypeError(
             f"args must be a tuple of arguments, not {type(args).__name__}: for one argument write args=(x,)"
         )

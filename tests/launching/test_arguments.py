@@ -22,6 +22,8 @@ from tests.launching import functions
         ((functions.pid, (), "2"), TypeError, "nprocs must be an int, not str"),
         ((functions.pid, (), -1), ValueError, "nprocs must not be negative: -1"),
         ((functions.give, "ab"), TypeError, r"args must be a tuple.*not str.*args=\(x,\)"),
+        ((functions.give, {"x": 1}), TypeError, r"args must be a tuple.*not dict.*args=\(x,\)"),
+        ((functions.give, np.arange(3)), TypeError, r"args must be a tuple.*not ndarray.*args=\(x,\)"),
         ((functions.give, 7), TypeError, r"args must be a tuple.*not int.*args=\(x,\)"),
     ],
 )

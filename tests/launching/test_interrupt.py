@@ -58,18 +58,6 @@ def test_interrupted_join_stops_all_ranks_and_says_so_again(method: str, tmp_pat
     assert result == "[1, 1]"  # and the next launch works
 
 
-def test_interrupt_while_ranks_are_started_says_what_became_of_them(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def press(context: nbmp.ProcessContext) -> None:
-        pids_of_ranks(tmp_path)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    monkeypatch.setattr("nbmp.launching.start._show_monitor", press)
-    with pytest.raises(KeyboardInterrupt, match=r"the ranks were stopped: ranks 0 and 1 ended \S+ s after SIGTERM"):
-        nbmp.start_processes(functions.stay, (str(tmp_path),), 2, join=False, start_method=method)
-
-
 def test_interrupt_of_the_whole_group_reaches_only_the_launching_process(method: str, tmp_path: Path) -> None:
     with scripts.started(tmp_path, JOINING, method) as script:
         pids = pids_of_ranks(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -144,9 +145,10 @@ def test_all_ranks_that_fail_within_the_grace_period_are_told(method: str, tmp_p
 
 def test_launch_with_a_timeout_stops_ranks_and_names_them(method: str, tmp_path: Path) -> None:
     begun = time.monotonic()
-    with pytest.raises(nbmp.LaunchTimeoutError, match=r"rank 1 of 2 still ran after 3 s and was stopped"):
+    with pytest.raises(nbmp.LaunchTimeoutError, match=r"rank 1 of 2 still ran after 3 s and was stopped") as raised:
         nbmp.launch(functions.first_ends_second_waits, (str(tmp_path),), 2, start_method=method, timeout=3)
     assert time.monotonic() - begun < 15
+    assert re.search(r"\n  rank 1: tests/waiting\.py, line \d+, in until", str(raised.value))
 
 
 def join_in_rank(rank: int, context: list[nbmp.ProcessContext]) -> str:

@@ -47,6 +47,15 @@ class RankStack:
         """The thread that runs the rank's function, None without an answer."""
         return self.threads[0] if self.threads else None
 
+    def place(self) -> str:
+        """Return in a line where its main thread is in the user's code, and what it waits for."""
+        main = self.main
+        if main is None or not (main.frames or main.inside):
+            return self.unknown or (main and main.unknown) or "not in its function"
+        innermost = main.frames[-1] if main.frames else main.inside
+        assert innermost is not None
+        return f"{innermost.place()}{_waits(main)}"
+
     def text(self, *, all_frames: bool = False, colour: bool = False) -> str:
         """Return it as lines of text; with `all_frames` those of libraries, nbmp and the interpreter too."""
         return "\n".join(_rank(self, all_frames, COLOURS if colour else Palette()))
