@@ -117,6 +117,11 @@ class LaunchSnapshot:
         return {group: found[group] for group in GROUPS if found[group]}
 
 
+def launch_clock(snapshot: LaunchSnapshot) -> str:
+    """Return a launch's time: `00:12`. It is not below that of a rank, whose tenths are rounded."""
+    return clock(round(snapshot.seconds, 1))
+
+
 def columns(rows: Sequence[tuple[str, ...]], right: Collection[int]) -> str:
     """Return the rows as lines of text, columns below each other; those in `right` end at the same place."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -7,9 +7,9 @@ from nbmp.monitoring.snapshots import (
     ALIVE,
     LaunchSnapshot,
     RankSnapshot,
-    clock,
     columns,
     duration,
+    launch_clock,
     ranks_text,
     share,
     size,
@@ -51,4 +51,4 @@ def text_table(snapshot: LaunchSnapshot) -> str:
 def title(snapshot: LaunchSnapshot) -> str:
     """Return the launch in one line: `4 ranks (fork) 00:12: 3 running, 1 failed`."""
     counts = ", ".join(f"{count} {group}" for group, count in snapshot.counts.items())
-    return f"{ranks_text(snapshot)} ({snapshot.start_method}) {clock(snapshot.seconds)}: {counts}"
+    return f"{ranks_text(snapshot)} ({snapshot.start_method}) {launch_clock(snapshot)}: {counts}"

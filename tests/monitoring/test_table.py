@@ -49,3 +49,10 @@ def test_of_a_warning_the_message_is_the_last_line_and_not_the_source_below_it()
     rank = RankSnapshot(0, 1, "running", 1.0, None, None, source, "", lines=3, tail=tail)
     assert rank.remark == "RuntimeWarning: divide by zero"
     assert replace(rank, tail=("loss 1", source)).remark == source
+
+
+def test_time_of_a_launch_is_not_below_that_of_its_ranks() -> None:
+    done = replace(FAILED, seconds=0.97)
+    head, _, row = text_table(LaunchSnapshot((done,), "fork", "", 0.97)).splitlines()
+    assert " 00:01: " in head
+    assert " 1.0 s " in row

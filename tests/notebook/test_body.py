@@ -117,6 +117,7 @@ def test_a_syntax_error_is_shown_as_one_with_the_line_of_the_cell(kernel: Kernel
 
 def test_a_syntax_error_of_the_compiler_has_its_line(kernel: Kernel) -> None:
     cell = kernel.run("%%mpspawn -n 2\nx = 1\nreturn x", fails=True)
+    assert "'return' outside function: the last expression is the result of a rank" in cell.error
     assert "SyntaxError" in cell.error
     assert "line 3" in cell.error
 

@@ -34,4 +34,6 @@ def test_what_is_no_list_of_gpus_is_named(kernel: Kernel, wrong: str) -> None:
 
 def test_without_a_gpu_the_error_says_so(kernel: Kernel) -> None:
     kernel.run("import os; os.environ['CUDA_VISIBLE_DEVICES'] = ''")
-    assert "there is no NVIDIA GPU that this process may use" in kernel.run("%%mpspawn --gpus\npass", fails=True).error
+    told = kernel.run("%%mpspawn --gpus\npass", fails=True).error
+    assert told.startswith("UsageError: %%mpspawn: --gpus: there is no NVIDIA GPU that this process may use")
+    assert len(told.splitlines()) == 1

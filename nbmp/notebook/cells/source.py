@@ -73,6 +73,8 @@ class Source:
         try:
             self._codes = tuple(self._compiled(tree, place.filename))
         except SyntaxError as error:  # found by the compiler: its line is right already
+            if error.msg == "'return' outside function":
+                error.msg += ": the last expression is the result of a rank"
             raise BodySyntaxError(shell, error) from None
         in_magics = set(_names_in_magics(tree))
         self.guesses = in_magics | {name for code in self._codes for name in _names(code, STORED)}

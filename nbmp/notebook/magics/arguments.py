@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from nbmp.notebook.magics.parsing import Parser, gpus, pair, seconds, variable, whole
-from nbmp.platforms import cpu_count
+from nbmp.platforms import cpu_count, visible_gpus
 
 START_METHODS = ("fork", "forkserver", "spawn")
 
@@ -53,6 +53,8 @@ def parse(line: str) -> Options:
     given["env"] = dict(given["env"])
     if given["nprocs"] is None:
         given["nprocs"] = cpu_count()
+    if given["gpus"] == "all" and not visible_gpus():
+        raise parser().wrong("--gpus: there is no NVIDIA GPU that this process may use: leave it out, or list GPUs")
     if given["name"] and given["name"] == given["out"]:
         raise parser().wrong(f"--name and --out are two things: they cannot both be {given['name']}")
     return Options(**given)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from nbmp.monitoring.snapshots import GROUPS, LaunchSnapshot, RankSnapshot, clock, ranks_text
+from nbmp.monitoring.snapshots import GROUPS, LaunchSnapshot, RankSnapshot, launch_clock, ranks_text
 from nbmp.notebook.live.ansi import html
 from nbmp.notebook.live.style import STYLE, chips, headline, table
 from nbmp.notebook.ranks import tiles
@@ -73,7 +73,7 @@ def live_head(snapshot: LaunchSnapshot) -> str:
     told = f"{method} · {reason}" if reason else method
     why = method if method == USUAL else told  # why it is not the usual one is worth a line
     counts = chips((group, f"{count} {group}") for group, count in snapshot.counts.items())
-    return headline(ranks_text(snapshot), why, clock(snapshot.seconds), counts, tip=f"how they were started: {told}")
+    return headline(ranks_text(snapshot), why, launch_clock(snapshot), counts, tip=f"how they were started: {told}")
 
 
 def live_rows(snapshot: LaunchSnapshot, key: str, extras: Extras = NOTHING) -> str:
