@@ -8,11 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
-import nbmp
 from tests import scripts
-from tests.launching import functions
 from tests.waiting import content, none_runs
 
 JOINING = """
