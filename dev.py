@@ -274,7 +274,7 @@ def side_by_side(arguments: Sequence[str]) -> list[str]:
     if any(argument.startswith("-n") or "::" in argument for argument in arguments):
         return []
     processes = (os.cpu_count() or 1) + 1
-    return ["-n", str(processes), "--dist", "loadfile", "-o", "timeout_method=signal"]
+    return ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder", "-o", "timeout_method=signal"]
 
 
 def lint() -> None:

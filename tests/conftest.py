@@ -14,6 +14,9 @@ import nbmp
 from tests import forms, leaks
 
 FAILED = pytest.StashKey[bool]()
+FIRST = ("packaging", "test_notebooks.py", "hardening", "browser", "field_reports", "soak")
+"""Files and folders that take long: one process runs a whole file, and if one of these came last the others would wait
+for it."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -76,6 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         without = set(items).difference(left_out)
         items[:] = [item for item in items if item in without]
         config.hook.pytest_deselected(items=left_out)
+    items.sort(key=lambda item: FIRST.index(place) if (place := _place(item)) in FIRST else len(FIRST))
     reasons = {"browser": why_no_browser(), "gpu": why_no_gpu()}
     for item in items:
         if starts_interpreters(item):
@@ -83,6 +87,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, reason in reasons.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _place(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
