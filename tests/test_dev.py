@@ -148,8 +148,8 @@ SLOW_TO_END = """
 import dev, sys
 dev.attempt(sys.executable, "-c", '''
 import time
-print("runs", flush=True)
 try:
+    print("runs", flush=True)
     time.sleep(60)
 except KeyboardInterrupt:
     time.sleep(1)
