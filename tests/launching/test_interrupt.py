@@ -201,6 +201,7 @@ PRESSING = """
     import os, sys, signal, threading, time
     import nbmp, psutil
     from tests.launching import functions
+    from tests.waiting import is_running
 
     method = sys.argv[1]
 
@@ -230,7 +231,7 @@ PRESSING = """
 
     def living_ranks():
         found = psutil.Process().children(recursive=True)
-        return [process for process in found if process.status() != "zombie" and process.pid not in helpers]
+        return [process for process in found if process.pid not in helpers and is_running(process.pid)]
 
     nbmp.launch(functions.give, (1,), 1, start_method=method)
     helpers = {process.pid for process in psutil.Process().children()}
