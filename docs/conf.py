@@ -30,11 +30,11 @@ doctest_global_setup = "import numpy as np\nimport nbmp"
 
 
 def setup(app: Sphinx) -> None:
-    """Colour the cells of notebooks as Python, and show what the head of a module draws as it stands there."""
+    """Colour the cells of notebooks as Python, and show a drawing in the head of a module as it stands there."""
     app.add_lexer("ipython", PythonLexer)
     app.connect("autodoc-process-docstring", as_it_stands)
 
 
 def as_it_stands(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    if what == "module":
+    if what == "module" and any("\N{BOX DRAWINGS LIGHT HORIZONTAL}" in line for line in lines):
         lines[:] = ["::", "", *(f"    {line}" for line in lines), ""]

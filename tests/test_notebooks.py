@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+WIDTH, WIDTH_IN_TEXT = 92, 84
+"""Characters of a line of code: so many fit in JupyterLab on a screen 1250 pixels wide."""
 
 pytestmark = pytest.mark.notebooks
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -40,6 +43,15 @@ def test_folder_holds_notebooks_and_nothing_else() -> None:
 def test_notebook_is_small(path: Path) -> None:
     assert path.stat().st_size <= 30_000
     assert len(cells_of(path)) <= 20
+
+
+@each_notebook
+def test_lines_of_code_fit_beside_the_file_browser(path: Path) -> None:
+    for cell in cells_of(path):
+        is_code = cell["cell_type"] == "code"
+        blocks = [cell["source"]] if is_code else re.findall(r"```\w*\n(.*?)```", cell["source"], re.DOTALL)
+        width = WIDTH if is_code else WIDTH_IN_TEXT
+        assert [line for block in blocks for line in block.splitlines() if len(line) > width] == []
 
 
 @each_notebook

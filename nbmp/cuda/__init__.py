@@ -4,30 +4,34 @@ Nothing has to be called: arrays in what is put into queues, given to ranks and 
 so by themselves, under `spawn` and `forkserver` (a fork is refused once CUDA is initialised, see
 `nbmp.default_start_method`). The functions here look and clean up.
 
-What is shared, what is copied
-    sent and received                   the same memory: each side sees what the other writes
-    results of ranks                    copied through the host: the rank, and its memory, end with its result
-    results of a pool's tasks           copied on the GPU by the receiver: they may outlive the pool
-    managed, stream-ordered memory      copied once on the GPU by the sender, since it cannot be exported (logged at
-                                        debug level): a snapshot, unlike the rest
+**What is shared, what is copied**
 
-What waits
-    `put` waits for nothing. An event on the caller's current stream, recorded when the array is put, is waited for by
-    the current stream of whoever receives it: on the GPU, not in Python. Work on other streams is the caller's to
-    order, by an event that is sent as well: `cupy.cuda.Event(disable_timing=True, interprocess=True)`. What one side
-    writes after that the other sees when it has been ordered so, or synchronised.
+- What is sent and received, arguments too: the same memory, each side sees what the other writes.
+- Results of ranks are copied, through the host: the rank, and its memory, end with its result.
+- Results of a pool's tasks are copied, on the GPU by the receiver: they may outlive the pool.
+- Managed and stream-ordered memory cannot be exported. The sender copies it once, on the GPU (logged at debug level):
+  what arrives is a snapshot, unlike the rest.
 
-How long memory lives
-    Whoever sends keeps the memory until all who received it, directly or from others, have dropped it, or have ended,
-    in whatever way; also when a message is thrown away unread. A process that lends memory waits at its exit for those
-    who have it, `set_exit_timeout` seconds at most, and says who they are. A process that is killed takes its memory
-    along: what others do with it is then undefined, as CUDA has it.
+**What waits**
 
-On which device
-    That of the sender, known by its UUID, so CUDA_VISIBLE_DEVICES may differ. `DeviceError` when the receiver cannot
-    see it.
+`put` waits for nothing. An event on the caller's current stream, recorded when the array is put, is waited for by the
+current stream of whoever receives it: on the GPU, not in Python. Work on other streams is the caller's to order, by an
+event that is sent as well: `cupy.cuda.Event(disable_timing=True, interprocess=True)`. What one side writes after that
+the other sees when it has been ordered so, or synchronised.
 
-Needs CuPy 14 (`pip install "nbmp[cuda12]"`, or `cuda13`) and NVIDIA's driver, on Linux.
+**How long memory lives**
+
+Whoever sends keeps the memory until all who received it, directly or from others, have dropped it, or have ended, in
+whatever way; also when a message is thrown away unread. A process that lends memory waits at its exit for those who
+have it, `set_exit_timeout` seconds at most, and says who they are. A process that is killed takes its memory along:
+what others do with it is then undefined, as CUDA has it.
+
+**On which device**
+
+That of the sender, known by its UUID, so CUDA_VISIBLE_DEVICES may differ. `DeviceError` when the receiver cannot see
+it.
+
+Needs CuPy 14 (`pip install cupy-cuda12x`, or `cupy-cuda13x`) and NVIDIA's driver, on Linux.
 """
 
 from importlib import import_module

@@ -38,7 +38,7 @@ def need_cupy() -> None:
     if _missing is not None:
         raise ModuleNotFoundError(
             "CuPy, without which no array on a GPU can be sent, received or asked about, cannot be imported here "
-            f"({_missing}): install it by  pip install 'nbmp[cuda12]'  or, for CUDA 13,  pip install 'nbmp[cuda13]'",
+            f"({_missing}): install it by  pip install cupy-cuda12x  or, for CUDA 13,  pip install cupy-cuda13x",
             name="cupy",
         ) from _missing
 

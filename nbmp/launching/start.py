@@ -53,10 +53,14 @@ def start_processes(
 
     Parameters
     ----------
-    fn, args
-        Under fork they are inherited. Under forkserver and spawn they are pickled once, before anything is started:
-        functions and classes of `__main__` and of cells by value, shared arrays by handle (the same memory in every
-        rank), large private arrays by one copy for all ranks, which each rank may write to as its own.
+    fn : callable
+        What every rank calls: with its rank, a number from 0 to `nprocs` - 1, and with `args`. A function of a cell, a
+        lambda or a method will do.
+    args : iterable
+        Its further arguments, the same for every rank; one is written `args=(x,)`. Under fork they are inherited. Under
+        forkserver and spawn they are pickled once, with `fn`, before anything is started: functions and classes of
+        `__main__` and of cells by value, shared arrays by handle (the same memory in every rank), large private arrays
+        by one copy for all ranks, which each rank may write to as its own.
     nprocs : int
         Number of ranks; 0 starts nothing.
     join : bool
@@ -118,8 +122,45 @@ def launch(
 ) -> list[Any]:
     """Call `fn(rank, *args)` in `nprocs` processes and return what each returned, in rank order.
 
-    Parameters and errors are those of `start_processes`. Results come back as arguments go: shared arrays by handle,
+    Waits for the ranks, and stops them all when one fails. Results come back as arguments go: shared arrays by handle,
     large private ones by one copy, instances of the notebook's classes as instances of those classes.
+
+    Parameters
+    ----------
+    fn : callable
+        What every rank calls: with its rank, a number from 0 to `nprocs` - 1, and with `args`. A function of a cell, a
+        lambda or a method will do.
+    args : iterable
+        Its further arguments, the same for every rank; one is written `args=(x,)`. Shared arrays among them are the
+        same memory in every rank, any other array is the rank's own.
+    nprocs : int
+        Number of ranks; 0 starts nothing.
+    daemon : bool
+        Ranks are stopped when this process exits, and may not have children.
+    start_method : {"fork", "forkserver", "spawn"}, optional
+        None: see `default_start_method`.
+    threads : int, optional
+        BLAS and OpenMP threads of each rank. None: cores / ranks, unless a variable such as OMP_NUM_THREADS is set.
+    env : mapping, optional
+        Environment variables for the ranks, besides this process' own.
+    gpus : "all" or sequence of int or str, optional
+        One GPU for each rank, in turn; see `start_processes`.
+    timeout : float, optional
+        Seconds that the ranks may take in all; then they are stopped and LaunchTimeoutError is raised.
+    grace_period : float, optional
+        Seconds between asking ranks to end and killing them; see `ProcessContext.join`.
+
+    Returns
+    -------
+    list
+        What `fn` returned in rank 0, 1, ...
+
+    Raises
+    ------
+    ProcessRaisedException, ProcessExitedException
+        When a rank raises, or ends without an outcome: the first that did. The others have been stopped.
+    Exception
+        Otherwise as `start_processes`: CannotTravelError, CudaForkError, DeviceError, LaunchTimeoutError.
 
     Examples
     --------

@@ -156,8 +156,8 @@ def size(count: int | None) -> str:
     """Return a number of bytes as people read it: `4 kB`, `41 MB`, `1.2 GB`."""
     if count is None:
         return DASH
-    if 0 < count < 999_500:
-        return f"{max(1, round(count / 1e3))} kB"
+    if count < 999_500:
+        return f"{max(1, round(count / 1e3)) if count else 0} kB"
     megabytes = count / 1e6
     return f"{megabytes / 1e3:.1f} GB" if megabytes >= 999.5 else f"{megabytes:.0f} MB"
 

@@ -40,7 +40,7 @@ def test_without_cupy_all_else_works_and_asking_says_what_to_install(tmp_path: P
     script = EVERYTHING.replace("HIDE", "sys.modules['cupy'] = None  # as if it were not installed").replace("MORE", "")
     for line in scripts.output(tmp_path, script).splitlines():
         assert line.startswith("ModuleNotFoundError | CuPy")
-        assert "pip install 'nbmp[cuda12]'" in line
+        assert "pip install cupy-cuda12x" in line
 
 
 def test_array_that_reaches_a_process_without_cupy_says_what_to_install(tmp_path: Path) -> None:
@@ -50,7 +50,7 @@ def test_array_that_reaches_a_process_without_cupy_says_what_to_install(tmp_path
     except ModuleNotFoundError as error:
         print(error)"""
     script = EVERYTHING.replace("HIDE", "sys.modules['cupy'] = None").replace("MORE", more)
-    assert "pip install 'nbmp[cuda12]'" in scripts.output(tmp_path, script).splitlines()[-1]
+    assert "pip install cupy-cuda12x" in scripts.output(tmp_path, script).splitlines()[-1]
 
 
 @pytest.mark.skipif(why_no_gpu() is None, reason="there is a GPU here")

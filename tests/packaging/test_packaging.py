@@ -73,8 +73,8 @@ def test_binder_folder_holds_what_repo2docker_needs_and_nothing_else() -> None:
     assert sorted(path.name for path in BINDER.iterdir()) == ["requirements.txt", "runtime.txt"]
     assert re.fullmatch(r"python-3\.\d+\n", (BINDER / "runtime.txt").read_text())
     wanted = [line for line in (BINDER / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
-    assert wanted[0] == "."
-    assert set(wanted[1:]) <= set(dev.group("demo"))
+    assert wanted == [".[notebooks]"]
+    assert set(dev.PYPROJECT["project"]["optional-dependencies"]["notebooks"]) <= set(dev.group("demo"))
 
 
 def test_first_notebook_runs_in_the_environment_that_binder_builds(binder: Path, tmp_path: Path) -> None:

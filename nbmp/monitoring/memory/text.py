@@ -47,11 +47,16 @@ def divided(view: MemoryView, rows: int | None) -> tuple[list[MemoryRow], str]:
 
 def totals(view: MemoryView) -> str:
     """Return `in use 288 MB · cached 64 MB · available 1.6 GB of 2.0 GB (container limit)`."""
+    return " · ".join(amounts(view))
+
+
+def amounts(view: MemoryView) -> list[str]:
+    """Return the three of which that consists."""
     usage = view.usage
     parts = [f"in use {size(usage.in_use)}", f"cached {size(usage.cached)}", f"available {size(usage.available)}"]
     if usage.control_group is not None:
         parts[-1] += f" of {size(usage.control_group.limit)} (container limit)"
-    return " · ".join(parts)
+    return parts
 
 
 def places(view: MemoryView) -> list[str]:

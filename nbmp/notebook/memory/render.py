@@ -3,18 +3,19 @@
 from html import escape
 
 from nbmp.monitoring.memory.rows import ARRAY, ELSEWHERE, KEPT, MESSAGE, UNNAMED, MemoryRow
-from nbmp.monitoring.memory.text import NOTHING, divided, name, places, totals
+from nbmp.monitoring.memory.text import NOTHING, amounts, divided, name, places
 from nbmp.monitoring.memory.view import MemoryView
 from nbmp.monitoring.snapshots import size
 from nbmp.notebook.live.style import block, headline, table
 
-USED, CACHED, OTHERS = "#4c8bf5", "#b9a2f2", "rgba(128,128,128,.45)"
-"""Colours of bars: shared memory in use, what is kept of it, what anybody else takes."""
+USED, CACHED, OTHERS, FREE = "#4c8bf5", "#b9a2f2", "rgba(128,128,128,.45)", "rgba(128,128,128,.16)"
+"""Colours of bars: shared memory in use, what is kept of it, what anybody else takes, what nobody does."""
 
 # What only this picture needs.
 RULES = """<style>
-.nbmp .meter{display:flex;height:5px;background:rgba(128,128,128,.16)}
+.nbmp .meter{display:flex;height:5px}
 .nbmp .meter i{display:block;height:100%}
+.nbmp .key{display:inline-block;width:8px;height:8px;border-radius:2px;margin-right:4px}
 .nbmp .note{padding:5px 10px;border-top:1px solid var(--line);font-size:12px}
 .nbmp.nbmp td.soft,.nbmp.nbmp .note.soft{color:var(--soft)}
 .nbmp.nbmp td.name{max-width:19em;overflow:hidden;text-overflow:ellipsis;font-family:var(--code);font-size:12px}
@@ -56,10 +57,16 @@ def html_view(view: MemoryView, rows: int | None, state: str) -> str:
 
 def headline_of(view: MemoryView, state: str) -> str:
     """Return what is in its head line."""
-    parts = [f'<span title="{IN_ALL}">{escape(totals(view))}</span>']
+    parts = [f'<span title="{IN_ALL}">{_amounts(view)}</span>']
     if state:
         parts.append(f'<span class="soft">{escape(state)}</span>')
     return headline("Shared memory", view.strategy, *parts)
+
+
+def _amounts(view: MemoryView) -> str:
+    """Return the totals, each with its colour in the bar."""
+    pairs = zip((USED, CACHED, FREE), amounts(view), strict=True)
+    return " · ".join(f'<i class="key" style="background:{colour}"></i>{escape(text)}' for colour, text in pairs)
 
 
 def body_of(view: MemoryView, rows: int | None) -> str:
@@ -93,7 +100,7 @@ def _meter(view: MemoryView) -> str:
         for part, colour, text in parts
         if part
     )
-    return f'<div class="meter" title="{METER}">{bars}</div>'
+    return f'<div class="meter" style="background:{FREE}" title="{METER}">{bars}</div>'
 
 
 def _row(row: MemoryRow, most: int) -> str:
