@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import nbmp
 from tests.notebook.conftest import start
 from tests.notebook.kernels import Kernel
 
@@ -63,4 +64,10 @@ def kernel(tmp_path: Path) -> Iterator[Kernel]:
 @pytest.fixture(params=["fork", "forkserver", "spawn"])
 def method(request: pytest.FixtureRequest) -> str:
     """Return each start method in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(params=sorted(nbmp.get_all_sharing_strategies()))
+def strategy(request: pytest.FixtureRequest) -> str:
+    """Return each sharing strategy in turn: a script sets it."""
     return str(request.param)
