@@ -6,6 +6,7 @@ import re
 import stat
 import sys
 import sysconfig
+from collections.abc import Callable
 from functools import cache
 from itertools import takewhile
 
@@ -105,11 +106,11 @@ def _lines(filename: str) -> list[str]:
     return linecache.getlines(filename)
 
 
-def in_cells(text: str, frontend: Frontend) -> str:
+def in_cells(text: str, cell_name: Callable[[str], str | None]) -> str:
     """Return a traceback as text, its files that are cells called as a person knows them."""
 
     def named(found: re.Match[str]) -> str:
-        return frontend.cell_name(found[1]) or found[0]
+        return cell_name(found[1]) or found[0]
 
     return _TRACEBACK_FILE.sub(named, text)
 

@@ -24,7 +24,7 @@ def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: i
     """
     if record.raised is not None:
         told = record.raised
-        text, described = in_cells(told.text, frontend), report(told.exception, frontend)
+        text, described = in_cells(told.text, frontend.cell_name), report(told.exception, frontend)
         return "raised", RankFailure(record.rank, record.pid, told.when, told.stage, 1, None, described, text)
     is_cut_off = record.stopping and record.is_unread  # what it has put into queues is lost
     if record.left_with is not None and not is_cut_off:

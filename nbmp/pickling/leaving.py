@@ -177,7 +177,8 @@ def _reduce_file(file: io.TextIOWrapper) -> Any:
     """Refuse all but the standard streams, as multiprocessing does; cloudpickle sends the text that is left to read."""
     if file is sys.stdout or file is sys.stderr:
         return cloud._file_reduce(file)
-    raise TypeError(f"an open file cannot be sent ({getattr(file, 'name', '')!r}): open it in the process that uses it")
+    name = getattr(file, "name", "")
+    raise TypeError(f"an open file cannot be sent (TextIOWrapper {name!r}): open it in the process that uses it")
 
 
 def _reduce_code(code: types.CodeType) -> Reduced:

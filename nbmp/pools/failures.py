@@ -29,7 +29,7 @@ def task_error(raised: Raised, slot: int, pid: int | None, frontend: Frontend) -
     The original exception with the worker's traceback as its cause, when it could travel and is an `Exception`;
     otherwise, and when the task never ran, a `ProcessRaisedException` with its type, message and traceback as text.
     """
-    original, text = _original(raised), in_cells(raised.text, frontend)
+    original, text = _original(raised), in_cells(raised.text, frontend.cell_name)
     if isinstance(original, Exception) and raised.stage == RUNNING:
         _set_cause(original, RemoteTraceback(text))
         return original

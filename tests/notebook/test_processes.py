@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.notebook.kernels import Kernel
@@ -36,6 +38,7 @@ def test_exception_shows_the_line_of_the_cell_and_the_kernel_goes_on(kernel: Ker
     assert "return numbers[5]" in told
     assert told.endswith("[loser] IndexError: list index out of range\n")
     assert "nbmp" not in told
+    assert re.search(r"^\[loser\]   Cell In\[\d+\], line 4, in fail$", told, re.MULTILINE)
 
 
 def test_manager_and_a_subclass_in_cells(kernel: Kernel, method: str) -> None:

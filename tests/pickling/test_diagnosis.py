@@ -157,7 +157,7 @@ def test_refused_task_leaves_no_descriptors(method: str) -> None:
 def test_open_file_is_refused_as_by_multiprocessing(method: str, tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("a line")
     with open(tmp_path / "notes") as notes:
-        refused = pytest.raises(nbmp.CannotTravelError, match=r"an open file cannot be sent \(.*notes'\): open it")
+        refused = pytest.raises(nbmp.CannotTravelError, match=r"an open file .* \(TextIOWrapper '.*notes'\): open it")
         with refused:
             nbmp.launch(functions.give, (notes,), start_method=method)
         with closing(nbmp.SimpleQueue()) as queue, refused:

@@ -11,10 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
+from nbmp.launching.describing import in_cells
 from nbmp.launching.frontends import Chunk, Display, tagged
+from nbmp.notebook.cells import names as cells
 from nbmp.notebook.output.celloutputs import CellOutputs, coloured
 from nbmp.notebook.output.channel import WAIT, channel_here, is_kernels
 
@@ -28,6 +31,7 @@ class LaunchSink:
     def __init__(self, shell: Any, ready: threading.Event, *, shows_progress: bool):
         self.shows_progress = shows_progress
         self._ready = ready
+        self._cell_name = partial(cells.cell_name, shell)
         self._streams = {name: getattr(sys, name) for name in ("stdout", "stderr")}
         self._publisher = shell.display_pub
         self._is_terminal = not hasattr(shell, "kernel")
@@ -41,6 +45,7 @@ class LaunchSink:
 
     def write(self, chunks: Sequence[Chunk]) -> None:
         self._ready.wait(WAIT)  # the table of ranks comes first
+        chunks = [self._in_cells(chunk) if 'File "' in chunk.text else chunk for chunk in chunks]
         with self._lock:
             for is_ours, group in groupby(chunks, key=lambda chunk: is_kernels(self._streams[chunk.stream])):
                 if is_ours and self._cell is not None:
@@ -73,6 +78,10 @@ class LaunchSink:
         if self._cell is not None:
             with self._lock:
                 self._cell.end(rank, time.monotonic())
+
+    def _in_cells(self, chunk: Chunk) -> Chunk:
+        """Call cells in a traceback what they are called everywhere else: `Cell In[3]`."""
+        return chunk._replace(text=in_cells(chunk.text, self._cell_name)) if chunk.stream == "stderr" else chunk
 
     def _write_to_streams(self, chunks: Iterable[Chunk]) -> None:
         for name, group in groupby(chunks, key=lambda chunk: chunk.stream):
