@@ -35,7 +35,7 @@ def test_frames_of_the_users_own_code_stay_and_so_does_what_nbmp_calls(kernel: K
 
 
 def test_tab_tells_what_the_names_are(kernel: Kernel) -> None:
-    kernel.run("import nbmp as mp\ndir(mp)")  # as an earlier Tab: IPython has little patience with the first one
+    kernel.run("import nbmp as mp\nget_ipython().Completer.jedi_compute_type_timeout = 60_000  # ms, on a busy machine")
     kinds = (
         "from IPython.core.completer import provisionalcompleter\n"
         "with provisionalcompleter():\n"
