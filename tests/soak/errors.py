@@ -11,7 +11,7 @@ from tests.soak import work
 from tests.soak.chance import Chance
 
 HOW = {
-    "raise": "ZeroDivisionError",
+    "raise": "ZeroDivisionError|division by zero",
     "raise odd": "diverged at step 3",
     "raise locked": "has a lock",
     "exit": "5",
