@@ -62,14 +62,18 @@ class _Server:
                 os.read(self._wakeup, 4096)
                 self._report_ended()
             if self._channel.fileno() in ready:
-                message = self._channel.receive()
-                if message is None:
-                    os._exit(0)
-                request = _read(message)
-                if request is None:
-                    print("nbmp's fork server: something has been written to its descriptor", file=sys.stderr)
-                else:
-                    self._fork(request)
+                self._answer()
+
+    def _answer(self) -> None:
+        """Take one request. Its descriptors are closed when this returns, with what a killed rank has not read."""
+        message = self._channel.receive()
+        if message is None:
+            os._exit(0)
+        request = _read(message)
+        if request is None:
+            print("nbmp's fork server: something has been written to its descriptor", file=sys.stderr)
+        else:
+            self._fork(request)
 
     def _fork(self, request: Request) -> None:
         status = request.status.detach()

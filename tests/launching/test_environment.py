@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import nbmp
+from nbmp.launching.methods import forkserver
 from tests.launching import functions
+from tests.waiting import until
 
 DISTRIBUTED = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
@@ -123,3 +125,14 @@ def test_logging_of_the_launching_process_applies_in_ranks(method: str, capfd: p
         root.handlers[:], level = before
         root.setLevel(level)
     assert sorted(capfd.readouterr().err.splitlines()) == ["[0] INFO <from 0>", "[1] INFO <from 1>"]
+
+
+def test_fork_server_keeps_nothing_of_a_rank_that_it_has_started() -> None:
+    """Else what a killed rank has not read stays: its task, the queues in that, and what waits in them."""
+    nbmp.launch(functions.give, (1,), start_method="forkserver")
+    folder = Path(f"/proc/{forkserver.server_pid()}/fd")
+
+    def sockets() -> int:
+        return sum(os.readlink(path).startswith("socket:") for path in folder.iterdir())
+
+    assert until(lambda: sockets() == 1)  # to the launching process
