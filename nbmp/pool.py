@@ -82,7 +82,14 @@ class Pool:
     def apply(self, func: Callable[..., Any], args: Iterable[Any] = (), kwds: dict[str, Any] | None = None) -> Any:
         """Return `func(*args, **kwds)`, called in a worker. Errors as for `AsyncResult.get`."""
         __tracebackhide__ = True
-        return self.apply_async(func, args, kwds).get()
+        self._begin()
+        result = AsyncResult(self._workers, self)
+        try:
+            self._submit(result, func, args, kwds)
+        except KeyboardInterrupt as press:
+            result.interrupted(press)
+            raise
+        return result.get()
 
     def apply_async(
         self,
@@ -99,13 +106,18 @@ class Pool:
         """
         self._begin()
         result = AsyncResult(self._workers, self, callback, error_callback)
+        self._submit(result, func, args, kwds)
+        return result
+
+    def _submit(
+        self, result: AsyncResult, func: Callable[..., Any], args: Iterable[Any], kwds: dict[str, Any] | None
+    ) -> None:
         try:
             task = call_task(result, func, tuple(args), kwds or {})
         except Exception as error:
             self._workers.tell(result.failed, 0, error)
         else:
             self._workers.submit(task)
-        return result
 
     def map(self, func: Callable[[Any], Any], iterable: Iterable[Any], chunksize: int | None = None) -> list[Any]:
         """Return `[func(item) for item in iterable]`, computed by the workers in chunks of `chunksize`."""

@@ -74,7 +74,7 @@ def dumps(
     except Exception as error:
         path, culprit = find_culprit(obj, name, lambda part: _can_leave(part, to_main))
         raise CannotTravelError(f"{path} cannot travel to another process: {_reason(error, culprit)}", path) from (
-            error if _is_of_users(error) else None
+            error if _tells_more(error) else None
         )
     return pack(pickled, luggage.buffers, luggage.owners, recycled=recycled).settled()
 
@@ -100,10 +100,11 @@ def _dump(obj: Any, to_main: bool, *, alone: bool = False, farewell: bool = Fals
     return pickled, luggage
 
 
-def _is_of_users(error: BaseException) -> bool:
-    """Return whether it was raised in code of the user's, whose place it tells."""
+def _tells_more(error: BaseException) -> bool:
+    """Return whether it was raised in code of the user's, whose place it tells, or is one of ours, with its class."""
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_globals.get("__name__", "").partition(".")[0] not in _PICKLERS
+    of_users = frame.f_globals.get("__name__", "").partition(".")[0] not in _PICKLERS
+    return of_users or type(error).__module__ == "nbmp.errors"
 
 
 def _can_leave(obj: Any, to_main: bool) -> bool:

@@ -47,8 +47,8 @@ def feed_map(
     except Exception as error:
         result.submitting()
         workers.tell(result.failed, -1, error)
-    except BaseException:
-        result.stop("an interrupt")
+    except BaseException as error:
+        result.interrupted(error)
         raise
     finally:
         workers.feed(-1)

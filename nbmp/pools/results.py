@@ -61,6 +61,12 @@ class _Waited:
         self._workers.tell(self.end_with, error)
         self._workers.stop(self, error)  # type: ignore[arg-type]  # its subclasses are jobs
 
+    def interrupted(self, press: BaseException) -> None:
+        """Stop the tasks because of an interrupt, which then says what became of them, or of another error."""
+        self.stop("an interrupt")
+        if isinstance(press, KeyboardInterrupt):
+            explain(press, _INTERRUPTED)
+
     def end_with(self, error: BaseException) -> None:
         """It is over now, with this error; what tasks still tell is not wanted."""
         raise NotImplementedError
@@ -118,8 +124,7 @@ class AsyncResult(_Waited):
             self.wait(timeout)
         except KeyboardInterrupt as press:
             if not self.ready():
-                self.stop("an interrupt")
-                explain(press, _INTERRUPTED)
+                self.interrupted(press)
             raise
         if not self.ready():
             raise TimeoutError
@@ -134,6 +139,12 @@ class AsyncResult(_Waited):
     def failed(self, index: int, error: BaseException) -> None:
         self._finished += 1
         self._set(None, error)
+
+    def interrupted(self, press: BaseException) -> None:
+        """Stop the tasks because of an interrupt, which then says what became of them, or of another error."""
+        self.stop("an interrupt")
+        if isinstance(press, KeyboardInterrupt):
+            explain(press, _INTERRUPTED)
 
     def end_with(self, error: BaseException) -> None:
         self._set(None, error)
@@ -225,8 +236,7 @@ class Results(_Waited):
             try:
                 there = self._wait(lambda: bool(self._outcomes) or self._exhausted(), timeout)
             except KeyboardInterrupt as press:
-                self.stop("an interrupt")
-                explain(press, _INTERRUPTED)
+                self.interrupted(press)
                 raise
             if not there:
                 raise TimeoutError
@@ -257,6 +267,12 @@ class Results(_Waited):
 
     def failed(self, index: int, error: BaseException) -> None:
         self._arrived(index, [(None, error)])
+
+    def interrupted(self, press: BaseException) -> None:
+        """Stop the tasks because of an interrupt, which then says what became of them, or of another error."""
+        self.stop("an interrupt")
+        if isinstance(press, KeyboardInterrupt):
+            explain(press, _INTERRUPTED)
 
     def end_with(self, error: BaseException) -> None:
         self._early.clear()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.notebook.kernels import Kernel, tables
+
+pytestmark = pytest.mark.may_keep("descriptors")  # jupyter_client keeps an event loop in this process
 
 FORMS = ("display_data", "update_display_data")
 

@@ -31,8 +31,15 @@ def test_lines_and_results_come_while_others_run(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_told_at_once_and_not_again_at_exit(tmp_path: Path) -> None:
-    wait = "import threading\nwhile any(t.name == 'nbmp-background' for t in threading.enumerate()): time.sleep(0.01)"
-    done = ran(tmp_path, "%%mpspawn -n 2 --bg\n1 / rank", wait)
+    follows = "any(thread.name == 'nbmp-background' for thread in threading.enumerate())"
+    wait = f"import threading\nctx.processes[0].join()\nwhile {follows}: time.sleep(0.01)"
+    begun = f"import threading\nwhile not {follows}: time.sleep(0.001)\nopen('go', 'w').close()"
+    done = ran(
+        tmp_path,
+        "%%mpspawn -n 2 --bg --name ctx\nimport os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n1 / rank",
+        begun,
+        wait,
+    )
     assert plain(done.stderr).startswith("ProcessRaisedException: rank 0 of 2 ")
     assert plain(done.stderr).count("ZeroDivisionError") == 1
 
