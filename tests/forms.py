@@ -6,7 +6,7 @@ combination proves something new, and a new interpreter takes a second.
     file_system beside spawn and    an array reaches a rank as a handle in such a message; which kind of handle it is
     forkserver                      has nothing to do with how the rank began
 
-    the marker `whole`              one cell of a large table: others of its kind run always
+    the marker `whole`              one cell of a large table, one more look of a page: others of its kind run always
 
 So a test that has both runs under `spawn` only where `ALL_FORMS` says so: how ranks, processes and pools begin and end,
 one file of arrays, the field reports. The same for `file_system` beside another start method than `fork`. No test loses

@@ -78,7 +78,7 @@ def test_page_answers_while_sixteen_ranks_print_as_fast_as_they_can(jupyter: Lab
         assert any("held back" in str(output.get("data")) for output in outputs)
 
 
-@pytest.mark.parametrize("count", [1800, 2500])
+@pytest.mark.parametrize("count", [pytest.param(1800, marks=pytest.mark.whole), 2500])
 def test_page_answers_while_lines_trickle_in_after_many(jupyter: Lab, count: int) -> None:
     cells = [f"{CELLS[0]}\nCOUNT = {count}", CELLS[2]]
     with jupyter.notebook(f"trickle-{count}.ipynb", cells, "JupyterLab Light") as page:

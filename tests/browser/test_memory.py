@@ -47,7 +47,9 @@ def picture(page: Page, name: str) -> None:
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
-@pytest.mark.parametrize(("theme", "width"), [("Light", 1100), ("Dark", 1100), ("Light", 560)])
+@pytest.mark.parametrize(
+    ("theme", "width"), [("Dark", 1100), ("Light", 560), pytest.param("Light", 1100, marks=pytest.mark.whole)]
+)
 def test_it_moves_while_cells_run_gives_back_and_stays_when_saved(jupyter: Lab, theme: str, width: int) -> None:
     name = f"memory-{theme.lower()}-{width}"
     with jupyter.notebook(f"{name}.ipynb", CELLS, f"JupyterLab {theme}", width) as page:

@@ -113,7 +113,13 @@ def test_it_moves_is_clicked_while_the_cell_runs_and_stays_when_saved(jupyter: L
 
 @pytest.mark.parametrize(
     ("theme", "width", "ranks"),
-    [("Dark", 1100, 4), ("Light", 560, 4), ("Light", 1100, 16), ("Dark", 1100, 64), ("Light", 560, 64)],
+    [
+        ("Dark", 1100, 4),
+        ("Light", 560, 4),
+        ("Light", 1100, 16),
+        ("Light", 560, 64),
+        pytest.param("Dark", 1100, 64, marks=pytest.mark.whole),
+    ],
 )
 def test_it_fits_whatever_the_theme_the_width_and_the_number_of_ranks(
     jupyter: Lab, theme: str, width: int, ranks: int
