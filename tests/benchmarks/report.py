@@ -26,7 +26,8 @@ HEAD = """\
 # Measurements
 
 `python3 dev.py bench --torch` measures this anew, on your machine, and writes this page and its plots to
-`artefacts/bench`. Both sides are measured in turn in one run; a figure is the median of the rounds.
+`artefacts/bench`; what it prints beside has nbmp's own targets and says which are missed. Both sides are measured in
+turn in one run, and a figure is the median of the rounds.
 
 Measured on {machine}, with {versions}.
 """
@@ -98,10 +99,10 @@ def plot(chart: str, figures: list[Figure], path: Path) -> None:
 
 def main(folder: Path) -> None:
     parts = [HEAD.format(machine=machine(), versions=versions())]
-    (folder / "images").mkdir(exist_ok=True)
+    (folder / "images" / "bench").mkdir(parents=True, exist_ok=True)
     for number, (chart, group) in enumerate(groupby(kept(folder), lambda figure: figure.chart)):
         figures = list(group)
-        picture = f"images/bench-{number}.png"
+        picture = f"images/bench/{number}.png"
         plot(chart, figures, folder / picture)
         parts.append(f"## {chart}\n\n![{chart}]({picture})\n\n{table(figures)}\n")
     (folder / "benchmarks.md").write_text("\n".join(parts))
