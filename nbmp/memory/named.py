@@ -17,6 +17,7 @@ import mmap
 import os
 import secrets
 import stat
+import time
 
 from nbmp import platforms
 from nbmp.errors import MissingSegmentError, SharedMemoryError
@@ -27,6 +28,8 @@ from nbmp.memory.segment import check_room, human
 from nbmp.memory.session import NEW, Session, leave_own_session, lock_shared, own_session, sweep_own_session
 from nbmp.memory.strategy import NAMED
 
+FREED_SECONDS = 0.1
+"""How soon the memory of what was let go of just now is there again: the manager may be about to free it."""
 RESERVE_BYTES = 16 << 20
 """Reserved in one go: older kernels begin anew when a signal comes."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -144,10 +147,14 @@ class NamedSegment:
 
 def _check_folder(size: int) -> None:
     """Raise `SharedMemoryError` when /dev/shm has no room: before any of it is taken, and before a session is begun."""
-    if size > _room():
-        sweep_own_session()
-        if size > _room():
+    if size <= _room():
+        return
+    sweep_own_session()
+    give_up_at = time.monotonic() + FREED_SECONDS
+    while size > _room():
+        if time.monotonic() > give_up_at:
             raise _full(size)
+        time.sleep(FREED_SECONDS / 20)
 
 
 def _room() -> float:
