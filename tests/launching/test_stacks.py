@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import gc
-import linecache
 import multiprocessing
 import os
 import queue
 import re
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +20,7 @@ import nbmp
 from nbmp.launching.messages import STACK_SIGNAL
 from nbmp.launching.where.stacks import RankStack, Stacks
 from tests.launching import functions
-from tests.waiting import content, tell, until
+from tests.waiting import until
 
 FOREVER = 1000
 
@@ -284,37 +281,3 @@ def test_number_that_is_no_rank_is_an_error() -> None:
     with pytest.raises(IndexError, match="there is no rank 2: they are numbered 0 to 1"):
         context.stacks([2])
     context.join()
-
-
-def count_collections_in_answers(rank: int, folder: str) -> tuple[int, bool]:
-    found: list[str] = []
-
-    def note(phase: str, info: object) -> None:
-        caller = sys._getframe(1)
-        line = linecache.getline(caller.f_code.co_filename, caller.f_lineno)
-        if "sys._current_frames()" in line:
-            found.append(line)
-
-    over = threading.Event()
-    threads = [threading.Thread(target=over.wait) for _ in range(5)]
-    for thread in threads:
-        thread.start()
-    gc.callbacks.append(note)
-    gc.set_threshold(1)
-    tell(f"{folder}/there", "now")
-    functions.wait_for(rank, f"{folder}/go")
-    over.set()
-    for thread in threads:
-        thread.join()
-    return len(found), gc.isenabled()
-
-
-def test_no_garbage_is_collected_while_a_rank_looks_at_its_threads(method: str, tmp_path: Path) -> None:
-    """In Python 3.11 other threads may run in the middle of that, and end their frames."""
-    context = functions.begin(count_collections_in_answers, (str(tmp_path),), 1, method)
-    content(tmp_path / "there")
-    for _ in range(3):
-        assert context.stacks(timeout=30)[0].main
-    tell(tmp_path / "go", "now")
-    assert context.join()
-    assert context.results == [(0, True)]

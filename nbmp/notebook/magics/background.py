@@ -16,7 +16,7 @@ from typing import Any
 
 from nbmp import threads
 from nbmp.launching.context import ProcessContext
-from nbmp.launching.start import stop_late
+from nbmp.launching.timeouts import stop_late
 from nbmp.notebook.magics.arguments import Options
 from nbmp.notebook.output.channel import channel_here, is_unattended
 from nbmp.notebook.output.results import data_of

@@ -11,7 +11,8 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from nbmp.errors import CannotTravelError
 from nbmp.launching.context import ProcessContext
-from nbmp.launching.start import join_in_time, start
+from nbmp.launching.start import start
+from nbmp.launching.timeouts import join_in_time
 from nbmp.notebook.cells.source import Source
 from nbmp.notebook.magics import background, naming
 from nbmp.notebook.magics.arguments import Options, parse, parser

@@ -79,19 +79,14 @@ class Parser(argparse.ArgumentParser):
         option = word.partition("=")[0]
         if option in ("--nprocs", "--np", "--ranks", "--world-size", "--workers") and "-n" in self.options():
             return f"there is no option {option}; for the number of ranks write -n"
-        return f"there is no option {option}{self._like(option)}"
-
-    def _like(self, option: str) -> str:
-        """As `did_you_mean`; that both begin with dashes is no likeness."""
-        names = {name.lstrip("-"): name for name in self.options()}
-        found = get_close_matches(option.lstrip("-"), names, 1)
-        return f"; did you mean {names[found[0]]}?" if found else ""
+        return f"there is no option {option}{did_you_mean(option, self.options())}"
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean --start-method?`, empty when nothing is like `word`."""
-    found = get_close_matches(word, list(known), 1)
-    return f"; did you mean {found[0]}?" if found else ""
+    """Return `; did you mean --start-method?`, empty when nothing is like `word`; dashes in front are no likeness."""
+    names = {name.lstrip("-"): name for name in known}
+    found = get_close_matches(word.lstrip("-"), names, 1)
+    return f"; did you mean {names[found[0]]}?" if found else ""
 
 
 def any_of(words: Iterable[str]) -> str:
