@@ -206,7 +206,10 @@ def create_without_ensurepip(interpreter: str, path: Path) -> None:
 
 
 def install(environment: Environment, *requirements: str) -> None:
-    """Install with uv; where there is none, or it fails where pip is set up to work, with pip."""
+    """Install with uv; where there is none, or it fails where pip is set up to work, with pip.
+
+    Neither compiles anything beforehand: most of it is never imported.
+    """
     uv = shutil.which("uv")
     system_certificates = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}  # new and old name
     options = ("--quiet", "--python", str(environment.python))
@@ -214,7 +217,7 @@ def install(environment: Environment, *requirements: str) -> None:
         return
     if answer(environment.python, "import pip") is None:  # uv made it
         create_with_pip(environment.interpreter, environment.path)
-    run(environment.python, "-m", "pip", "install", "--quiet", *requirements)
+    run(environment.python, "-m", "pip", "install", "--quiet", "--no-compile", *requirements)
 
 
 def main_environment(*groups: str) -> Environment:

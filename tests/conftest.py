@@ -31,6 +31,12 @@ def own_jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def preloaded() -> None:
+    """Have the fork server load what each file of tests imports; its ranks would, for longer than they run."""
+    nbmp.set_forkserver_preload(["pytest", "tests.leaks", "tests.waiting"])
+
+
 @pytest.fixture(params=["fork", "forkserver", "spawn"])
 def method(request: pytest.FixtureRequest) -> str:
     """Return each start method in turn."""
@@ -57,6 +63,15 @@ def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     left = leaks.leftovers(earlier, [kind for kind in leaks.KINDS if kind not in kept])
     if left:
         pytest.fail("left behind by this test:\n  " + "\n  ".join(left), pytrace=False)
+
+
+@pytest.fixture
+def no_callbacks_of_the_collector() -> Iterator[None]:
+    """Hypothesis has one, wherever it is loaded: an interrupt that falls into it is printed, and keeps its frames."""
+    kept = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks.extend(kept)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -149,16 +149,12 @@ def _names_of_own_session() -> list[str]:
 def _children() -> dict[tuple[int, float], str]:
     """Return the live descendants of this process, helpers left out."""
     found: dict[tuple[int, float], str] = {}
-    waiting = [(child, "") for child in psutil.Process().children()]
-    while waiting:
-        child, command_of_parent = waiting.pop()
-        try:
-            command = " ".join(child.cmdline())
-            waiting += [(grandchild, command) for grandchild in child.children()]
-            if child.status() != psutil.STATUS_ZOMBIE and not is_helper(command, command_of_parent):
+    commands: dict[int, str] = {}
+    for child in psutil.Process().children(recursive=True):  # parents first
+        with contextlib.suppress(psutil.NoSuchProcess):
+            command = commands[child.pid] = " ".join(child.cmdline())
+            if child.status() != psutil.STATUS_ZOMBIE and not is_helper(command, commands.get(child.ppid(), "")):
                 found[child.pid, child.create_time()] = f"pid {child.pid} ({child.status()}) {command[:120]}"
-        except psutil.NoSuchProcess:
-            continue
     return found
 
 

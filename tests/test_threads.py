@@ -7,12 +7,15 @@ import threading
 import time
 from typing import Any
 
+import pytest
+
 from nbmp import threads
 from tests.waiting import until
 
 INTERRUPTS = 300
 
 
+@pytest.mark.usefixtures("no_callbacks_of_the_collector")
 def test_no_interrupt_keeps_a_thread_from_running() -> None:
     begun: list[None] = []
     asked = 0

@@ -1,4 +1,4 @@
-"""One server and one browser for each file."""
+"""One server and one browser for these files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ import pytest
 
 pytest.importorskip("playwright")
 
-from tests.browser.lab import PICTURES, Lab, lab
+from playwright.sync_api import Browser
+
+from tests.browser.lab import PICTURES, Lab, running_browser, server
 
 
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Lab]:
+@pytest.fixture(scope="package")
+def browser(chromium: str) -> Iterator[Browser]:
     PICTURES.mkdir(exist_ok=True)
-    with lab(tmp_path_factory.mktemp("lab"), chromium) as started:
-        yield started
+    with running_browser(chromium) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
+def jupyter(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Lab]:
+    folder = tmp_path_factory.mktemp("lab")
+    with server(folder) as address:
+        yield Lab(folder, address, browser)

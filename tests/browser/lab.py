@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "artefacts"
 """Where tests leave what a person should look at."""
 TOKEN = "nbmp"
-BROWSER = [
+FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
@@ -42,27 +42,31 @@ CLOSE = "window.jupyterapp.shell.currentWidget.dispose()"
 
 
 class Lab:
-    """A server and a browser with one page, which shows one notebook after the other, each with a kernel of its own.
+    """A server and a browser with a page, which shows one notebook after the other, each with a kernel of its own.
 
     To load JupyterLab takes a page many seconds, to open a notebook in it two.
     """
 
-    def __init__(self, folder: Path, address: str, browser: Browser, scale: float) -> None:
+    def __init__(self, folder: Path, address: str, browser: Browser) -> None:
         self.folder = folder
         self._address = address
         self._browser = browser
-        self._scale = scale
-        self._page: Page | None = None
+        self._pages: dict[float, Page] = {}
 
     @contextmanager
-    def notebook(self, name: str, cells: list[str] | None, theme: str, width: int = 1100) -> Iterator[Page]:
-        """Open a new notebook with these cells and its kernel; nothing is run yet. None: one that is there."""
+    def notebook(
+        self, name: str, cells: list[str] | None, theme: str, width: int = 1100, scale: float = 1
+    ) -> Iterator[Page]:
+        """Open a new notebook with these cells and its kernel; nothing is run yet. None: one that is there.
+
+        A picture has `scale` pixels for each of the page's.
+        """
         if cells is not None:
             write_notebook(self.folder / name, cells)
-        if self._page is None:
-            self._page = self._browser.new_page(device_scale_factor=self._scale)
-            self.load(self._page)
-        page = self._page
+        if scale not in self._pages:
+            self._pages[scale] = self._browser.new_page(device_scale_factor=scale)
+            self.load(self._pages[scale])
+        page = self._pages[scale]
         page.set_viewport_size({"width": width, "height": 760})
         page.evaluate(OPEN, [name, theme])
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
@@ -83,12 +87,11 @@ class Lab:
 
 
 @contextmanager
-def lab(folder: Path, chromium: str, scale: float = 1) -> Iterator[Lab]:
-    """Start JupyterLab and a browser. A picture has `scale` pixels for each of the page's."""
-    with server(folder) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER)
+def running_browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         try:
-            yield Lab(folder, address, browser, scale)
+            yield browser
         finally:
             browser.close()
 

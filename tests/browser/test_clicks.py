@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.timeout(240),
-    pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
+    pytest.mark.may_keep("children", "descriptors"),  # the server and the browser
 ]
 
 CELLS = [

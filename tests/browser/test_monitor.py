@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.timeout(240),
-    pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
+    pytest.mark.may_keep("children", "descriptors"),  # the server and the browser
 ]
 
 FIRST = "%load_ext nbmp\nimport queue, time\nimport nbmp\nweights = nbmp.zeros((8, 1024, 1024))\nFAIL = False"

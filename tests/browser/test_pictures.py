@@ -6,17 +6,15 @@ import pytest
 
 pytest.importorskip("playwright")
 
-from collections.abc import Iterator
-
 from playwright.sync_api import Page
 
-from tests.browser.lab import PICTURES, Lab, lab, run_cells
+from tests.browser.lab import PICTURES, Lab, run_cells
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.timeout(240),
-    pytest.mark.may_keep("children", "descriptors"),  # the module's server and browser
+    pytest.mark.may_keep("children", "descriptors"),  # the server and the browser
 ]
 
 WIDTH, SCALE = 1000, 2
@@ -35,14 +33,6 @@ CELLS = [
     "    time.sleep(0.03 + 0.005 * rank)",
     "batches.put(np.ones((32, 60)))",
 ]
-
-
-@pytest.fixture(scope="module")
-def jupyter(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Iterator[Lab]:
-    """JupyterLab for pictures that stay sharp."""
-    PICTURES.mkdir(exist_ok=True)
-    with lab(tmp_path_factory.mktemp("lab"), chromium, SCALE) as started:
-        yield started
 
 
 def picture(page: Page, name: str) -> None:
@@ -66,7 +56,7 @@ def wait_for(page: Page, *texts: str) -> None:
 
 
 def test_pictures_of_a_launch_that_runs_and_of_one_that_failed(jupyter: Lab) -> None:
-    with jupyter.notebook("pictures.ipynb", CELLS, "JupyterLab Light", WIDTH) as page:
+    with jupyter.notebook("pictures.ipynb", CELLS, "JupyterLab Light", WIDTH, SCALE) as page:
         run_cells(page, 2)
         wait_for(page, "1 waiting", "waits for a queue (get)", "1 done")
         picture(page, "monitor")

@@ -10,18 +10,17 @@ import pytest
 
 pytest.importorskip("playwright")
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from tests.browser.lab import BROWSER, ROOT
+from tests.browser.lab import PICTURES, ROOT
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.timeout(240),
-    pytest.mark.may_keep("children", "descriptors"),  # the module's browser
+    pytest.mark.may_keep("children", "descriptors"),  # the browser
 ]
 
-PICTURES = ROOT / "artefacts"
 CELLS = [
     "%load_ext nbmp\nimport time, nbmp",
     "%%mpspawn -n 3\n"
@@ -49,14 +48,10 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="module")
-def page(chromium: str) -> Iterator[Page]:
-    PICTURES.mkdir(exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER)
-        try:
-            yield browser.new_page(viewport={"width": 1000, "height": 900})
-        finally:
-            browser.close()
+def page(browser: Browser) -> Iterator[Page]:
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    yield page
+    page.close()
 
 
 def exported(notebook: Any) -> str:

@@ -6,7 +6,6 @@ import gc
 import os
 import signal
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,15 +170,6 @@ def test_idle_memory_is_given_back_by_itself() -> None:
     assert recycler.segments()
     assert until(lambda: not recycler.segments() and not mappings.kept_bytes(), 10)
     assert until(lambda: not [t for t in threading.enumerate() if t.name == "nbmp-janitor"], 5)
-
-
-@pytest.fixture
-def no_callbacks_of_the_collector() -> Iterator[None]:
-    """Hypothesis has one, wherever it is loaded: an interrupt that falls into it is printed, and keeps its frames."""
-    kept = gc.callbacks[:]
-    gc.callbacks.clear()
-    yield
-    gc.callbacks.extend(kept)
 
 
 @pytest.mark.usefixtures("no_callbacks_of_the_collector")

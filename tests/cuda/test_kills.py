@@ -112,6 +112,7 @@ def test_third_process_killed_while_it_holds_what_was_sent_on(gpu: str) -> None:
         last.context.join(60)  # type: ignore[union-attr]
 
 
+@pytest.mark.usefixtures("no_callbacks_of_the_collector")
 def test_interrupted_get_loses_no_lease(machine: standin.StandIn) -> None:
     """KeyboardInterrupt at moments all over a get: afterwards everything is free, and nothing was broken."""
     rank = Rank(functions.put_for_ever)

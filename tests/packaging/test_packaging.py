@@ -32,16 +32,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def binder(folder: Path) -> Path:
-    """Build an environment from binder/ as repo2docker does; return its Python.
-
-    Nothing is compiled but what is imported: that is half of the time.
-    """
+    """Build an environment from binder/ as repo2docker does; return its Python."""
     version = (BINDER / "runtime.txt").read_text().strip().removeprefix("python-")
     environment = dev.Environment(folder / "binder", dev.find_python(version) or sys.executable, ())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PIP_NO_COMPILE", "1")
-        dev.create(environment)
-        dev.install(environment, "-r", "binder/requirements.txt")  # in the repository, which `.` is
+    dev.create(environment)
+    dev.install(environment, "-r", "binder/requirements.txt")  # in the repository, which `.` is
     return environment.python
 
 
