@@ -108,8 +108,9 @@ def _place(item: pytest.Item) -> str:
     return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave what was loaded to find the tests out of every collection of garbage from now on.
+@pytest.fixture(scope="module", autouse=True)
+def nothing_earlier_is_looked_at() -> None:
+    """Leave what is there before a file of tests out of every collection of garbage from now on.
 
     A test looks for garbage before it says that something is left; to look at pytest, CuPy and Jupyter each time took
     longer than the tests.

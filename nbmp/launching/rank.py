@@ -11,6 +11,7 @@ message is its outcome; a rank that ends without one has been killed, or has lef
 """
 
 import atexit
+import gc
 import multiprocessing.util  # here, before the fork, since `_bootstrap` needs it after
 import os
 import signal
@@ -54,6 +55,7 @@ def forked(plan: "Plan", plans: "Sequence[Plan]", signals: set[int], moment: "Qu
     code = _FAILED
     try:
         moment.be_alone()
+        gc.freeze()  # what is inherited is no garbage of the rank's: to look for some in it would copy all of it
         os.setpgid(0, 0)
         for other in plans:
             if other is not plan:
