@@ -1,4 +1,4 @@
-"""A forked rank leaves alone, when it looks for garbage, what it has inherited: it is not copied, nor ended a second time."""
+"""A forked rank that looks for garbage leaves alone what it has inherited: it is not copied, nor ended twice."""
 
 from __future__ import annotations
 
