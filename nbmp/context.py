@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nbmp.launching import default_method
+from nbmp.launching import default_method, tracker
 from nbmp.launching.default_method import set_start_method as set_start_method
 from nbmp.launching.methods.forkserver import set_preload
 from nbmp.pipe import Connection
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _travelling = multiprocessing.get_context("spawn")
 """Its semaphores keep a name by which another process finds them, until their maker lets go of them."""
+tracker.keep_apart()  # it unlinks those names if their maker is killed
 
 
 class Context(multiprocessing.context.BaseContext):

@@ -8,8 +8,8 @@ processes of the standard library's have; a fork inherits it anyway.
     rank                names of shared memory      are told to that one, if there is one
                         names of semaphores         to a tracker of its own: they end with whoever made them
 
-A rank is killed with its process group; a tracker in that group would die as well and leave the names. So it gets a
-session of its own. It ends with the last process that has the other end of its pipe.
+Ranks and kernels are killed with their process group; a tracker in that group would die as well and leave the names. So
+it gets a session of its own. It ends with the last process that has the other end of its pipe.
 """
 
 import contextlib

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.notebook.kernels import Kernel
+from tests.waiting import until
 
 pytestmark = pytest.mark.may_keep("children")  # the module's kernel, which keeps a fork server
 
@@ -72,3 +74,11 @@ def test_stop_button_while_joining_ends_the_processes(kernel: Kernel, method: st
     assert "KeyboardInterrupt" in cell.error
     after = kernel.run("for process in processes:\n    process.join(20)\n[process.exitcode for process in processes]")
     assert after.value == "[1, 1]"
+
+
+def test_name_of_a_lock_goes_when_the_kernel_is_killed_with_its_process_group(fresh_kernel: Kernel) -> None:
+    name = fresh_kernel.run("import nbmp\nlock = nbmp.Lock()\nlock._semlock.name").value or ""
+    file = Path(f"/dev/shm/sem.{name.strip(chr(39)).removeprefix('/')}")
+    assert file.exists()
+    fresh_kernel.close()
+    assert until(lambda: not file.exists(), 10)
