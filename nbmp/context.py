@@ -1,8 +1,8 @@
 """Contexts: everything that a context of `multiprocessing` has, with our parts in place.
 
     ours      Process, Pool, Queue, JoinableQueue, SimpleQueue, Pipe, the start methods
-    theirs    all else: locks, events, values, managers, ... Locks are made so that they can travel to processes of
-              every start method: those of the standard library's fork context could not
+    theirs    all else: locks, events, values, managers, ... Locks can travel to processes of every start method, and a
+              rank that ends leaves word of those that it has, see `nbmp.locks`
 
 The start method of a context is the one of what it starts; that of `default` is chosen by `set_start_method`.
 """
@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable
 from multiprocessing.util import Finalize
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from nbmp.launching import default_method, tracker
+from nbmp.launching import default_method
 from nbmp.launching.default_method import set_start_method as set_start_method
 from nbmp.launching.methods.forkserver import set_preload
+from nbmp.locks import locks
 from nbmp.pipe import Connection
 from nbmp.pipe import Pipe as make_pipe
 from nbmp.platforms import cpu_count
@@ -25,10 +26,6 @@ from nbmp.queue import JoinableQueue, Queue, SimpleQueue
 
 if TYPE_CHECKING:
     from multiprocessing.managers import SyncManager
-
-_travelling = multiprocessing.get_context("spawn")
-"""Its semaphores keep a name by which another process finds them, until their maker lets go of them."""
-tracker.keep_apart()  # it unlinks those names if their maker is killed
 
 
 class Context(multiprocessing.context.BaseContext):
@@ -40,15 +37,15 @@ class Context(multiprocessing.context.BaseContext):
     JoinableQueue = JoinableQueue  # type: ignore[assignment]
     SimpleQueue = SimpleQueue  # type: ignore[assignment]
 
-    Lock = staticmethod(_travelling.Lock)
-    RLock = staticmethod(_travelling.RLock)
-    Condition = staticmethod(_travelling.Condition)
-    Semaphore = staticmethod(_travelling.Semaphore)
-    BoundedSemaphore = staticmethod(_travelling.BoundedSemaphore)
-    Event = staticmethod(_travelling.Event)
-    Barrier = staticmethod(_travelling.Barrier)
-    Value: Any = staticmethod(_travelling.Value)
-    Array: Any = staticmethod(_travelling.Array)
+    Lock = staticmethod(locks.Lock)
+    RLock = staticmethod(locks.RLock)
+    Condition = staticmethod(locks.Condition)
+    Semaphore = staticmethod(locks.Semaphore)
+    BoundedSemaphore = staticmethod(locks.BoundedSemaphore)
+    Event = staticmethod(locks.Event)
+    Barrier = staticmethod(locks.Barrier)
+    Value: Any = staticmethod(locks.Value)
+    Array: Any = staticmethod(locks.Array)
 
     def cpu_count(self) -> int:
         """Return how many cores this process may use."""

@@ -28,6 +28,7 @@ from nbmp.launching.exiting import end_at_exit
 from nbmp.launching.frontends import Frontend, current
 from nbmp.launching.interrupted import explain
 from nbmp.launching.interrupts import held_back
+from nbmp.launching.left import remember
 from nbmp.launching.messages import Call
 from nbmp.launching.private import in_forked_child
 from nbmp.launching.process import Life, RankProcess
@@ -160,7 +161,11 @@ class ProcessLaunch(ProcessContext):
             return ""
         return f"{self.name} (pid {failure.pid}) failed and was never joined: {failure.summary}"
 
+    def called(self, record: RankRecord) -> str:
+        return self.name
+
     def _rank_ended(self, record: RankRecord) -> None:
+        remember(record.notes, self.called(record), record.state)
         self.sentinels.clear()
         self.processes.clear()
         record.process = None  # the user's object, which knows this launch: no circle is left behind

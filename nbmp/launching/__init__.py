@@ -6,7 +6,7 @@ started              starting    the steps of every launch: `setups`, `board`, `
                      quiet       the moment for a fork; `sqlite`, `threads`: what libraries have to be told
 followed             supervisor  reads and shows what ranks send, into their `record`; `judging`, `describing`
                      context     waits; `changes`, `stopping`, `outcomes`, `interrupts`, `interrupted`
-                     where       where ranks are and what they wait for
+                     where       where ranks are and what they wait for; `left`: whose that was, of ranks that ended
 over                 exiting     the launching process ends; `registry`, `unjoined`, `last`
 in a rank            rank        its life; `raising`, `relief`, `onimport`, `onuse`, `tracker`
                      written     what it writes to its standard streams

@@ -7,6 +7,7 @@ before.
     0    state (byte), time at which the function was called (double, at 8)
     64   the outermost progress bar of the rank
     288  the innermost one, when there are several
+    512  the locks that it has, see `left`
 """
 
 import os
@@ -14,13 +15,15 @@ import struct
 import time
 
 from nbmp.launching.bars.slots import SLOT_BYTES, BarSlot
+from nbmp.launching.left import NOTES_BYTES, Notes
 from nbmp.memory.segment import Segment
 
 STARTING, RUNNING, ENDING, LOST, UNREAD = range(5)
 
 _ROW = struct.Struct("=B7xd")
 _BARS = 64
-ROW_BYTES = _BARS + 2 * SLOT_BYTES
+_NOTES = _BARS + 2 * SLOT_BYTES
+ROW_BYTES = _NOTES + NOTES_BYTES
 
 
 class Row:
@@ -31,6 +34,8 @@ class Row:
         self._offset = rank * ROW_BYTES
         self.bars = tuple(BarSlot(self._map, self._offset + _BARS + number * SLOT_BYTES) for number in range(2))
         """Of the outermost and of the innermost progress bar."""
+        self.notes = Notes(self._map, self._offset + _NOTES)
+        """Of locks."""
 
     def running(self) -> None:
         """The rank calls its function now."""

@@ -15,9 +15,11 @@ from nbmp.launching.default_method import StartMethod
 from nbmp.launching.frontends import Frontend, Sink
 from nbmp.launching.interrupted import tell_of_ranks
 from nbmp.launching.interrupts import Presses, held_back
+from nbmp.launching.left import remember
 from nbmp.launching.outcomes import error_of
 from nbmp.launching.process import RankProcess
 from nbmp.launching.record import RankRecord
+from nbmp.launching.registry import title
 from nbmp.launching.stopping import INTERRUPT_SECONDS, TERM_SECONDS, all_ended, end
 from nbmp.launching.supervisor import Supervisor
 from nbmp.launching.where.asking import SECONDS, ask
@@ -284,8 +286,13 @@ class ProcessContext:
         process = self.processes[record.rank]
         self.sentinels.pop(process.sentinel, None)
         process.join()  # it has ended: multiprocessing forgets it
+        remember(record.notes, self.called(record), record.state)
         if all_ended(self.ranks):
             self._finish()
+
+    def called(self, record: RankRecord) -> str:
+        """Return what a person calls one of its ranks who does not know which launch is meant."""
+        return f"rank {record.rank} of {title(self)}" if self.name or self.number else f"rank {record.rank}"
 
     def _finish(self) -> None:
         line = self._error is None and self.failure_line()

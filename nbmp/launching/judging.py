@@ -15,6 +15,11 @@ LOST = (
     "that would have carried it."
 )
 
+LEFT = (
+    "It had a lock, or waited for an event, condition or barrier, which is out of order now: make a new one before you "
+    "start again."
+)
+
 
 def judge(record: RankRecord, code: int, frontend: Frontend, oom_kills_before: int) -> tuple[str, RankFailure | None]:
     """Return the final state of a rank whose process ended with `code`, and its failure if it is one.
@@ -65,7 +70,8 @@ def _killed(record: RankRecord, code: int, frontend: Frontend, oom_kills_before:
     reason = reasons.get(name, "")
     if name == "SIGKILL" and platforms.oom_kills() > oom_kills_before:
         reason = "The out-of-memory killer struck while the ranks ran: they needed more memory than there is."
-    hint = "\n".join(filter(None, (reason, _last_errors(record))))
+    had = LEFT if record.notes.all() else ""
+    hint = "\n".join(filter(None, (reason, had, _last_errors(record))))
     stack = crash_frames(record.crash.fatal(), frontend)
     return RankFailure(record.rank, record.pid, time.monotonic(), record.stage, code, name, stack=stack, hint=hint)
 

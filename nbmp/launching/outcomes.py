@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedException
 from nbmp.launching.judging import signal_name
+from nbmp.launching.left import HAD, WAITED
 from nbmp.launching.record import RankRecord
 from nbmp.reports import RUNNING, RankFailure
 
@@ -49,7 +50,7 @@ def stopped_line(
         parts.append(f"{names_of(stuck)} cannot be killed (hanging in the kernel) and was given up")
     if unread:
         parts.append(f"the result of {names_of(unread, 'rank')} is still being unpickled by this process")
-    return ", ".join([*parts, *filter(None, [unread_line(asked)])])
+    return ", ".join([*parts, *filter(None, [unread_line(asked), left_line(asked)])])
 
 
 def quicker_line(quicker: Sequence[RankRecord]) -> str:
@@ -67,6 +68,16 @@ def unread_line(records: Sequence[RankRecord]) -> str:
         return ""
     queue = "its queue" if len(unread) == 1 else "their queues"
     return f"{names_of(unread, 'rank')} waited for {queue} to be read (get from it before you join)"
+
+
+def left_line(records: Sequence[RankRecord]) -> str:
+    """Return which of these ranks had locks, or waited for what others are to tell, when they ended."""
+    stopped = [record for record in records if record.ended]
+    had = [record for record in stopped if HAD in record.notes.kinds()]
+    waited = [record for record in stopped if WAITED in record.notes.kinds() and record not in had]
+    parts = [f"{names_of(had, 'rank')} had a lock"] if had else []
+    parts += [f"{names_of(waited, 'rank')} waited for an event, condition or barrier"] if waited else []
+    return f"{' and '.join(parts)} (make a new one before you start again)" if parts else ""
 
 
 def names_of(records: Sequence[RankRecord], noun: str = "") -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from nbmp.channels import Channel
 from nbmp.launching import board
 from nbmp.launching.bars.progress import Progress, progress_of
+from nbmp.launching.left import Notes
 from nbmp.launching.messages import Raised
 from nbmp.launching.private import Descriptor
 from nbmp.launching.process import RankProcess
@@ -85,6 +86,11 @@ class RankRecord:
     def is_unread(self) -> bool:
         """Whether it waits at its exit, or did when it ended, until what it has put into queues is read."""
         return self._row.state() == board.UNREAD
+
+    @property
+    def notes(self) -> Notes:
+        """Which locks it has, or had when it ended."""
+        return self._row.notes
 
     @property
     def stage(self) -> str:

@@ -43,6 +43,9 @@ class WorkerContext(ProcessContext):
     def failure_line(self) -> str:
         return ""  # the pool tells
 
+    def called(self, record: RankRecord) -> str:
+        return f"worker {record.shown_as} of a pool"
+
     def _rank_ended(self, record: RankRecord) -> None:
         super()._rank_ended(record)
         self._on_end()

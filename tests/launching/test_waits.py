@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import time
-from typing import Any
+from contextlib import suppress
+from multiprocessing import synchronize
+from typing import Any, NamedTuple
+from unittest import mock
+
+import pytest
 
 import nbmp
-from nbmp.launching import registry
+from nbmp import platforms
+from nbmp.launching import board, left, registry
 from nbmp.launching.where.watching import Wait
 from tests.launching import functions
 from tests.waiting import until
@@ -108,3 +116,166 @@ def test_some_ranks_are_stopped_and_the_others_go_on(method: str, tmp_path: Any)
     (tmp_path / "go").touch()
     assert until(lambda: context.ranks[1].ended)
     assert context.results[1] == 1
+
+
+class Shared(NamedTuple):
+    """What ranks use together, each of a kind that a rank which ends leaves out of order."""
+
+    lock: Any
+    event: Any
+    barrier: Any
+    condition: Any
+    value: Any
+
+
+def use_and_stay(rank: int, shared: Shared, ready: Any) -> None:
+    ready.put(rank)
+    if rank == 0:
+        with shared.lock, shared.lock, shared.value:
+            time.sleep(1000)
+    elif rank == 1:
+        shared.event.wait()
+    elif rank == 2:
+        shared.barrier.wait()
+    elif rank == 3:
+        with shared.condition:
+            shared.condition.wait()
+
+
+def use_again(rank: int, shared: Shared) -> None:
+    if rank == 0:
+        shared.lock.acquire()
+    elif rank == 1:
+        shared.event.set()
+    elif rank == 2:
+        shared.barrier.wait()
+    elif rank == 3:
+        with shared.condition:
+            shared.condition.notify()
+    elif rank == 4:
+        shared.value.value += 1
+
+
+def test_who_waits_for_what_a_rank_had_when_it_was_stopped_is_told_whose_it_was(method: str) -> None:
+    shared = Shared(nbmp.RLock(), nbmp.Event(), nbmp.Barrier(2), nbmp.Condition(), nbmp.Value("i", 0))
+    ready = nbmp.Queue()
+    first = functions.begin(use_and_stay, (shared, ready), 4, method)
+    assert sorted(ready.get() for _ in range(4)) == [0, 1, 2, 3]
+    assert until(lambda: [len(record.notes.all()) for record in first.ranks] == [2, 1, 1, 1])
+    first.stop()
+    assert first.aftermath.endswith(
+        "rank 0 had a lock and ranks 1, 2 and 3 waited for an event, condition or barrier "
+        "(make a new one before you start again)"
+    )
+    second = functions.begin(use_again, (shared,), 5, method)
+    told: list[str] = []
+
+    def look() -> bool:
+        time.sleep(0.1)
+        told[:] = [wait.waits_for for wait in second.waits()]
+        return len(told) == 5
+
+    name = registry.title(first)
+    try:
+        assert until(look), told
+        assert told == [
+            f"a lock that rank 0 of {name} had when it was stopped",
+            f"an event (set) that rank 1 of {name} waited for when it was stopped",
+            f"a barrier that rank 2 of {name} waited for when it was stopped",
+            f"a condition (notify) that rank 3 of {name} waited for when it was stopped",
+            f"a lock that rank 0 of {name} had when it was stopped",
+        ]
+        assert f"waits for {told[0]}" in str(second.stacks())
+    finally:
+        second.stop(0)
+
+
+def give_and_take(rank: int, locks: list[Any], reentrant: Any, condition: Any) -> int:
+    for lock in locks:
+        lock.acquire()
+    for lock in locks:
+        lock.release()
+    with reentrant, reentrant:
+        pass
+    with condition:
+        condition.wait(0.01)
+        condition.notify_all()
+    row = board.own_row()
+    assert row is not None
+    return len(row.notes.all())
+
+
+def test_a_rank_has_nothing_any_more_that_it_gave_back_and_no_number_of_locks_is_too_many(method: str) -> None:
+    locks = [nbmp.Lock() for _ in range(20)]
+    assert nbmp.launch(give_and_take, (locks, nbmp.RLock(), nbmp.Condition()), 1, start_method=method) == [0]
+
+
+def die_with(rank: int, lock: Any) -> None:
+    lock.acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_killed_rank_is_said_to_have_had_a_lock_until_somebody_gives_it_back(method: str) -> None:
+    lock = nbmp.Lock()
+    with pytest.raises(nbmp.ProcessExitedException, match="It had a lock"):
+        nbmp.launch(die_with, (lock,), 1, start_method=method)
+    assert left.left_by(lock.noted_as)
+    assert not lock.acquire(timeout=0.01)
+    lock.release()
+    assert not left.left_by(lock.noted_as)
+    with lock:
+        pass
+
+
+def release_anothers(rank: int, lock: Any) -> str:
+    try:
+        lock.release()
+    except AssertionError as error:
+        return str(error)
+    return ""
+
+
+def test_a_lock_stays_the_one_of_multiprocessing(method: str) -> None:
+    lock = nbmp.RLock()
+    with lock:
+        refused = nbmp.launch(release_anothers, (lock,), 1, start_method=method)
+    assert refused == ["attempt to release recursive lock not owned by thread"]
+    assert isinstance(nbmp.Lock(), synchronize.Lock)
+    assert repr(nbmp.Lock()) == "<Lock(owner=None)>"
+    assert nbmp.Lock().acquire(False) is True
+
+
+def hold_until_interrupted(lock: Any, ready: Any) -> None:
+    with lock:
+        ready.put(None)
+        with suppress(KeyboardInterrupt):
+            lock.acquire()
+        with suppress(KeyboardInterrupt):
+            ready.put(None)
+            time.sleep(1000)
+
+
+def test_an_interrupted_wait_for_a_lock_takes_nothing(method: str) -> None:
+    lock, ready = nbmp.Lock(), nbmp.Queue()
+    process = nbmp.get_context(method).Process(target=hold_until_interrupted, args=(lock, ready))
+    process.start()
+    ready.get()
+    pid = process.pid
+    assert pid is not None
+    assert until(lambda: platforms.waits_for_lock(pid, pid))
+    os.kill(pid, signal.SIGINT)
+    ready.get()
+    assert not lock.acquire(False)  # it still has what it had
+    os.kill(pid, signal.SIGINT)
+    process.join()
+    assert lock.acquire(False)
+
+
+def take_at_an_interrupt(rank: int, lock: Any) -> bool:
+    with mock.patch.object(left.Notes, "add", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        lock.acquire()
+    return bool(lock.acquire(False))
+
+
+def test_a_lock_that_came_with_an_interrupt_is_given_back() -> None:
+    assert nbmp.launch(take_at_an_interrupt, (nbmp.Lock(),), 1, start_method="fork") == [True]

@@ -32,6 +32,7 @@ from nbmp import platforms
 from nbmp.launching.describing import describe, is_users, raw_stack
 from nbmp.launching.frontends import Frontend
 from nbmp.launching.interrupts import held_back
+from nbmp.launching.left import left_by
 from nbmp.launching.messages import END_OF_STACKS, FAULT_SIGNAL, STACK_SIGNAL
 from nbmp.launching.private import in_forked_child
 from nbmp.launching.record import RankRecord
@@ -120,10 +121,12 @@ class _Question:
                 self.why += ": it hangs in the kernel (state D: a disk or a device that does not answer)"
 
     def answer(self, frontend: Frontend) -> RankStack:
-        threads = tuple(_described(thread, text, frontend) for thread, text in self._told)
+        threads = [_described(thread, text, frontend) for thread, text in self._told]
         record = self._record
+        if threads and threads[0].native_id == record.pid:
+            threads[0] = replace(threads[0], left_by=left_by(record.notes.awaited()))
         return RankStack(
-            record.shown_as, record.pid, record.state, record.seconds, () if self.why else threads, self.why
+            record.shown_as, record.pid, record.state, record.seconds, () if self.why else tuple(threads), self.why
         )
 
     def _is_in_c(self) -> Generator[None, None, bool]:

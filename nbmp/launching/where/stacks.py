@@ -23,6 +23,13 @@ class ThreadStack:
     """What it waits for, in words: `a queue (get)`, `a barrier`, `a lock`; empty when it does not, as far as known."""
     unknown: str = ""
     """Why there are no frames; empty when it answered."""
+    left_by: str = ""
+    """Who left that behind, of the main thread: `that rank 1 of launch-2 had when it was stopped`; or empty."""
+
+    @property
+    def waits(self) -> str:
+        """What it waits for, and who left that behind."""
+        return f"{self.waits_for} {self.left_by}".strip() if self.waits_for else ""
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ def _rank(rank: RankStack, all_frames: bool, ink: Palette) -> Iterator[str]:
 
 
 def _waits(thread: ThreadStack) -> str:
-    return f", waits for {thread.waits_for}" if thread.waits_for else ""
+    return f", waits for {thread.waits}" if thread.waits else ""
 
 
 def _thread(thread: ThreadStack, margin: str, all_frames: bool, ink: Palette) -> Iterator[str]:

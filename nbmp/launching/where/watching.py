@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from nbmp import platforms
 from nbmp.launching.frontends import Frontend
+from nbmp.launching.left import left_by
 from nbmp.launching.record import RankRecord
 from nbmp.launching.where.asking import ask
 from nbmp.launching.where.stacks import RankStack
@@ -37,7 +38,7 @@ class Wait(NamedTuple):
 
     rank: int
     waits_for: str
-    """In words: `a barrier`, `a queue (get)`, `a lock`."""
+    """In words: `a barrier`, `a queue (get)`, `a lock that rank 1 of launch-2 had when it was stopped`."""
     frame: Frame
     """Where, in the user's code."""
     seconds: float
@@ -84,9 +85,10 @@ class WaitWatch:
                 self._take(record, answer)
             now = time.monotonic()
             return tuple(
-                Wait(record.shown_as, *seen.place, now - seen.begun)
+                Wait(record.shown_as, _waits(record, what), frame, now - seen.begun)
                 for record, seen in self._seen.items()
                 if seen.place is not None
+                for what, frame in [seen.place]
             )
 
     def asked(self, records: Sequence[RankRecord]) -> None:
@@ -135,3 +137,8 @@ class WaitWatch:
         seen.place = place
         seen.pause = AGAIN_SECONDS if place is not None else min(2 * seen.pause, SELDOM_SECONDS)
         seen.ask_at = time.monotonic() + seen.pause
+
+
+def _waits(record: RankRecord, what: str) -> str:
+    """Return what it waits for, and who left that behind, which may have happened since it began to wait."""
+    return f"{what} {left_by(record.notes.awaited())}".rstrip()

@@ -48,13 +48,13 @@ def _place(stack: RankStack) -> tuple[object, ...]:
     main = stack.main
     if main is None:
         return (stack.state, stack.unknown)
-    return (main.frames, main.inside, main.waits_for, main.unknown, stack.state)
+    return (main.frames, main.inside, main.waits, main.unknown, stack.state)
 
 
 def _state(stack: RankStack) -> str:
     if stack.unknown:
         return stack.unknown
-    waits = stack.main.waits_for if stack.main is not None else ""
+    waits = stack.main.waits if stack.main is not None else ""
     return f"wait for {waits}" if waits else f"are {stack.state}"
 
 
