@@ -35,7 +35,8 @@ from typing import Any, NamedTuple
 from nbmp import platforms
 from nbmp.errors import StartError
 from nbmp.launching import sqlite
-from nbmp.launching.threads import OneThread, others_may_compute, wait_for_computations
+from nbmp.launching.libraries import ThreadNumber
+from nbmp.launching.threads import others_may_compute, wait_for_computations
 
 IMPORT_SECONDS = 2.0
 """How long an import in another thread is waited for."""
@@ -70,14 +71,14 @@ class Quiet:
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
-        self._one_thread = OneThread()
+        self._one_thread = ThreadNumber()
 
     def __enter__(self) -> "Quiet":
         sqlite.prepare()
         with self._held as held:
             if others_may_compute():
-                held.callback(self._one_thread.end)
-                self._one_thread.begin()
+                held.callback(self._one_thread.put_back)
+                self._one_thread.set(1)
                 _wait_long_for_computations()
             _hold_back_imports()
             held.callback(release_lock)
@@ -100,7 +101,7 @@ class Quiet:
         for name, lock in _import_locks():
             if lock.owner != threading.get_ident():
                 _bootstrap._module_locks.pop(name, None)
-        self._one_thread.end()
+        self._one_thread.put_back()
         sqlite.let_go()
 
 

@@ -25,6 +25,7 @@ PRELOAD = (
     "threadpoolctl",
     "nbmp.memory.arrays",
     "nbmp.launching.raising",
+    "nbmp.notebook.cells.body",
     "nbmp.pickling.leaving",
     "nbmp.pickling.rebuilding",
 )

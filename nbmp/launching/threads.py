@@ -1,23 +1,17 @@
 """Threads of BLAS and OpenMP libraries that a rank inherits loaded, where environment variables come too late.
 
-The number is set in the process that forks, around the forks, and put back: a forked child that sets it itself starts
-OpenBLAS' thread pool anew, which costs it milliseconds (measured: 0.6 to 4).
+The number is set in the process that forks, around the forks, and put back: it has the lock for that.
 """
 
 import contextlib
 import os
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from nbmp import platforms
+from nbmp.launching.libraries import ThreadNumber, has_pool
 from nbmp.launching.private import in_forked_child
-
-if TYPE_CHECKING:
-    import threadpoolctl
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -47,7 +41,7 @@ def wait_for_computations(seconds: float) -> bool:
     nothing tells in which; so it counts when one of them and a thread that is not Python's run at the same time.
     """
     give_up, idle = time.monotonic() + seconds, 0
-    if not _has_pool():
+    if not others_may_compute():
         return True
     while idle < _IDLE_LOOKS:
         python, other = _running()
@@ -60,24 +54,21 @@ def wait_for_computations(seconds: float) -> bool:
     return True
 
 
-_COMPUTE_NOTHING = ("nbmp", "IPython", "IOPub", "Heartbeat", "Control", "Shell", "Subshell")
-"""Threads whose names begin so are nbmp's or the kernel's."""
+_COMPUTE_NOTHING = ("nbmp", "IPython", "ipykernel", "zmq", "tqdm")
+"""Packages whose threads do not, those of the kernel but for its subshells, which run the user's code."""
 
 
 def others_may_compute() -> bool:
     """Return whether there are threads of the user's, one of which may begin to compute at any moment."""
     here = threading.get_ident()
     known = dict(threading._active).items()  # type: ignore[attr-defined]  # `enumerate` would wait for its lock
-    others = [thread for ident, thread in known if ident != here]
-    return _has_pool() and not all(thread.name.startswith(_COMPUTE_NOTHING) for thread in others)
+    return any(ident != here and _may_compute(thread) for ident, thread in known) and has_pool()
 
 
-def _has_pool() -> bool:
-    """Return whether there is an OpenBLAS with threads of its own, not OpenMP's."""
-    if "numpy" not in sys.modules:
-        return False
-    libraries: Any = _libraries(len(sys.modules)).lib_controllers
-    return any(getattr(library, "threading_layer", None) == "pthreads" for library in libraries)
+def _may_compute(thread: threading.Thread) -> bool:
+    runs = getattr(thread, "_target", None) if type(thread) is threading.Thread else type(thread)
+    home = getattr(runs, "__module__", None) or thread.name  # a builtin has none
+    return "subshell" in home or not home.startswith(_COMPUTE_NOTHING)
 
 
 def _running() -> tuple[bool, bool]:
@@ -93,38 +84,19 @@ def _runs(process: int, thread: int) -> bool:
     return status is not None and status.state in "RD"
 
 
-class OneThread:
-    """From `begin` to `end`, or to `end` in a forked child, libraries that are loaded begin nothing in threads."""
-
-    def __init__(self) -> None:
-        self._limits: Any = None
-
-    def begin(self) -> None:
-        if "numpy" in sys.modules:
-            self._limits = _libraries(len(sys.modules)).limit(limits=1)
-
-    def end(self) -> None:
-        if self._limits is not None:
-            self._limits.restore_original_limits()
-            self._limits = None
-
-
 @contextlib.contextmanager
 def limited(threads: int | None) -> Iterator[None]:
     """Give the libraries that are loaded `threads` threads while this lasts; None leaves them alone."""
-    if threads is None or "numpy" not in sys.modules:
+    if threads is None:
         yield
         return
-    with _lock, _libraries(len(sys.modules)).limit(limits=threads):
-        yield
-
-
-@lru_cache(maxsize=1)
-def _libraries(modules: int) -> "threadpoolctl.ThreadpoolController":
-    """Return the libraries that are loaded; looked for again (3 ms) when the number of imported modules has changed."""
-    import threadpoolctl
-
-    return threadpoolctl.ThreadpoolController()
+    with _lock:
+        number = ThreadNumber()
+        number.set(threads)
+        try:
+            yield
+        finally:
+            number.put_back()
 
 
 def as_set(variables: Mapping[str, str]) -> int | None:

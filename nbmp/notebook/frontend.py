@@ -10,9 +10,11 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from nbmp.launching import last
 from nbmp.launching.frontends import Sink
+from nbmp.notebook.cells import inrank
 from nbmp.notebook.cells import names as cells
 from nbmp.notebook.live import pictures as live
 from nbmp.notebook.live import polling
+from nbmp.notebook.output import publisher
 from nbmp.notebook.output import sink as output
 from nbmp.notebook.ranks import monitor
 from nbmp.pools import reloads
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
     from nbmp.launching.context import ProcessContext
     from nbmp.launching.registry import Group
 
-INRANK = "nbmp.notebook.cells.inrank"
+INRANK = inrank.__name__
+FOR_RANKS = (inrank, publisher)
+"""Not needed here: a forked rank, which would import them, has them."""
 
 
 class NotebookFrontend:

@@ -3,11 +3,10 @@
 Importable without IPython: a rank that needs no shell never imports it.
 """
 
-import asyncio
-import inspect
 import linecache
 import marshal
 import sys
+from inspect import CO_COROUTINE
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -46,7 +45,7 @@ class CellBody:
         namespace = self.anchor.__globals__
         namespace.update(__name__="__main__", rank=rank, world_size=self.world_size)
         self._provide_shell(namespace)
-        if any(code.co_flags & inspect.CO_COROUTINE for code in self.codes):
+        if any(code.co_flags & CO_COROUTINE for code in self.codes):
             result = _run_async(self.codes, namespace)
         else:
             result = None
@@ -76,11 +75,13 @@ def _arrive(
 
 
 def _run_async(codes: tuple[CodeType, ...], namespace: dict[str, Any]) -> Any:
+    import asyncio  # a third of the time that a rank takes to start, for bodies that await something
+
     async def run() -> Any:
         result = None
         for code in codes:
             result = eval(code, namespace)
-            if code.co_flags & inspect.CO_COROUTINE:
+            if code.co_flags & CO_COROUTINE:
                 result = await result
         return result
 

@@ -1,6 +1,7 @@
 """The options of `%%mpspawn`."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nbmp.notebook.magics.parsing import Parser, gpus, pair, seconds, variable, whole
 from nbmp.platforms import cpu_count, visible_gpus
@@ -62,9 +63,15 @@ def parse(line: str) -> Options:
 
 def parser() -> Parser:
     """Return the parser of `%%mpspawn`."""
+    return _parser(cpu_count())
+
+
+@lru_cache(maxsize=1)
+def _parser(cores: int) -> Parser:
+    """Made once: that takes longer than a line to parse."""
     found = Parser("%%mpspawn", "Run this cell's body in several processes (ranks) at once.", EPILOG)
     add = found.add_argument
-    add("-n", dest="nprocs", metavar="N", type=whole, help=f"number of ranks (default: cores, {cpu_count()})")
+    add("-n", dest="nprocs", metavar="N", type=whole, help=f"number of ranks (default: cores, {cores})")
     found.add_choice("--start-method", START_METHODS, help="how to start them (default: fork where it is safe)")
     add("--bg", action="store_true", help="do not wait for the ranks: run them in the background")
     add(
