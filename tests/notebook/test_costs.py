@@ -22,11 +22,12 @@ def test_a_forked_rank_imports_nothing_of_ours(kernel: Kernel) -> None:
 
 
 def test_a_rank_of_the_fork_server_imports_nothing_of_ours(fresh_kernel: Kernel) -> None:
-    Path(fresh_kernel.folder, "noted.py").write_text(LOADED)
-    fresh_kernel.run("%load_ext nbmp\nimport nbmp; nbmp.set_forkserver_preload(['noted'])")
-    body = "import noted, sys\nset(sys.modules) - noted.loaded"
-    cell = fresh_kernel.run(f"%%mpspawn -n 2 --start-method forkserver\n{body}")
-    assert cell.value == "[set(), set()]"
+    Path(fresh_kernel.folder, "noted.py").write_text(f"{LOADED}\nimport os\nserver = os.getpid()")
+    fresh_kernel.run("%load_ext nbmp\nimport nbmp, os\nos.environ['PYTHONPATH'] += f':{os.getcwd()}'")
+    fresh_kernel.run("nbmp.set_forkserver_preload(['noted'])")
+    body = "import noted, os, sys\nset(sys.modules) - noted.loaded, noted.server == os.getppid()"
+    cell = fresh_kernel.run(f"%%mpspawn -n 1 --start-method forkserver\n{body}")
+    assert cell.value == "[(set(), True)]"
 
 
 def test_no_library_starts_threads_for_a_launch(kernel: Kernel) -> None:
