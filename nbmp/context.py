@@ -25,7 +25,7 @@ from nbmp.process import ForkProcess, ForkServerProcess, Process, SpawnProcess
 from nbmp.queue import JoinableQueue, Queue, SimpleQueue
 
 if TYPE_CHECKING:
-    from multiprocessing.managers import SyncManager
+    from nbmp.managers import SyncManager
 
 
 class Context(multiprocessing.context.BaseContext):
@@ -68,7 +68,8 @@ class Context(multiprocessing.context.BaseContext):
     def Manager(self) -> "SyncManager":
         """Return a running manager, as `multiprocessing.Manager`: its socket also where TMPDIR is too long for one."""
         import shutil
-        from multiprocessing.managers import SyncManager
+
+        from nbmp.managers import SyncManager
 
         folder = _folder_for_socket()
         manager = SyncManager(folder and f"{folder}/listener", ctx=self.get_context())
