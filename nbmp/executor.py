@@ -20,6 +20,7 @@ from functools import partial
 from typing import Any
 
 from nbmp.errors import BrokenPoolError
+from nbmp.launching.interrupted import explain
 from nbmp.launching.interrupts import held_back
 from nbmp.launching.private import in_forked_child
 from nbmp.pools.making import check, make_workers
@@ -169,10 +170,15 @@ class ProcessPoolExecutor(Executor):
         if self._shut_down:
             raise RuntimeError("cannot schedule new futures after shutdown")
         if self._workers is None:
-            with held_back():  # an interrupt that comes meanwhile finds workers that somebody ends
-                self._workers = self._make()
-                weakref.finalize(self, _close, self._workers).atexit = False
-                _in_use.add(self._workers)
+            try:
+                with held_back():  # an interrupt that comes meanwhile finds workers that somebody ends
+                    self._workers = self._make()
+                    weakref.finalize(self, _close, self._workers).atexit = False
+                    _in_use.add(self._workers)
+            except KeyboardInterrupt as press:
+                they = "none of them runs" if self._workers is None else "they wait for calls, or for `shutdown`"
+                explain(press, f"the executor was starting its workers: the call was not taken; {they}")
+                raise
         elif self._reloads.happened():
             self._workers.renew()
         if self._workers.broken is not None:

@@ -21,7 +21,7 @@ from nbmp.launching.interrupts import held_back
 from nbmp.launching.where.asking import SECONDS
 from nbmp.launching.where.stacks import Stacks
 from nbmp.pools.feeding import feed_map, feed_results
-from nbmp.pools.making import check, let_go, make_workers
+from nbmp.pools.making import check, end_for, let_go, make_workers
 from nbmp.pools.messages import MAP, STARMAP
 from nbmp.pools.reloads import Reloads
 from nbmp.pools.results import AsyncResult, Callback, MapResult, Results
@@ -73,11 +73,14 @@ class Pool:
     ) -> None:
         check(initializer, processes, maxtasksperchild, ("processes", "maxtasksperchild"))
         self._reloads = Reloads()
-        with held_back():  # an interrupt that comes meanwhile finds workers that somebody ends
-            self._workers = make_workers(
-                processes, initializer, initargs, maxtasksperchild, start_method, context, threads, daemon=True
-            )
-            self._finalizer = weakref.finalize(self, let_go, self._workers)
+        try:
+            with held_back():  # an interrupt that comes meanwhile finds workers that somebody ends
+                self._workers = make_workers(
+                    processes, initializer, initargs, maxtasksperchild, start_method, context, threads, daemon=True
+                )
+                self._finalizer = weakref.finalize(self, let_go, self._workers)
+        except KeyboardInterrupt as press:
+            end_for(press, vars(self).get("_workers"))
 
     def apply(self, func: Callable[..., Any], args: Iterable[Any] = (), kwds: dict[str, Any] | None = None) -> Any:
         """Return `func(*args, **kwds)`, called in a worker. Errors as for `AsyncResult.get`."""

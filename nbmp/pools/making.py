@@ -8,11 +8,12 @@ the process ends in another way  their lifelines
 import atexit
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from nbmp import platforms
 from nbmp.launching import registry
 from nbmp.launching.frontends import current
+from nbmp.launching.interrupted import explain
 from nbmp.launching.interrupts import held_back
 from nbmp.pools.messages import Initializer
 from nbmp.pools.starting import Recipe
@@ -49,6 +50,14 @@ def make_workers(
         registry.enter(workers)
         recipe.entered(workers.number)
     return workers
+
+
+def end_for(press: KeyboardInterrupt, workers: Workers | None) -> NoReturn:
+    """An interrupt came while these were started, None: before any was: end them, and have it say so."""
+    with held_back():  # one more is told of by this one
+        became = "none of them runs" if workers is None else workers.halt(0)
+        explain(press, f"the pool was being started: {became}")
+        raise press
 
 
 def check(initializer: Any, processes: int | None, tasks_per_worker: Any, names: tuple[str, str]) -> None:

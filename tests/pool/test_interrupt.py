@@ -15,7 +15,7 @@ import pytest
 import nbmp
 from nbmp import executor as nbmp_executor
 from nbmp import pool as nbmp_pool
-from nbmp.pools.making import make_workers
+from nbmp import process as nbmp_process
 from tests import scripts
 from tests.waiting import none_runs, until
 
@@ -122,6 +122,10 @@ def test_pool_goes_on_after_many_interrupts_at_any_moment(method: str, tmp_path:
     assert scripts.output(tmp_path, MANY, method) == "True 1\n"
 
 
+def start_a_process() -> None:
+    nbmp.Process(target=abs, args=(-1,), name="Single").start()
+
+
 def use_a_pool() -> None:
     with nbmp.Pool(2) as pool:
         pool.apply(abs, (-1,))
@@ -132,18 +136,31 @@ def use_an_executor() -> None:
         executor.submit(abs, -1)
 
 
-@pytest.mark.parametrize(("module", "use"), [(nbmp_pool, use_a_pool), (nbmp_executor, use_an_executor)])
-def test_interrupt_while_workers_are_started_leaves_none(
-    module: ModuleType, use: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+POOL = "the pool was being started: the pool and its 2 workers have ended"
+CALL = "the executor was starting its workers: the call was not taken; they wait for calls, or for `shutdown`"
+
+
+@pytest.mark.parametrize(
+    ("module", "maker", "use", "told"),
+    [
+        (nbmp_pool, "make_workers", use_a_pool, POOL),
+        (nbmp_executor, "make_workers", use_an_executor, CALL),
+        (nbmp_process, "begin", start_a_process, "Single was being started, and was stopped"),
+    ],
+)
+def test_interrupt_while_processes_are_started_leaves_none_and_says_so(
+    module: ModuleType, maker: str, use: Callable[[], None], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
+    make = getattr(module, maker)
 
     def pressed(*given: Any, **named: Any) -> Any:
-        made.append(make_workers(*given, **named))
+        made.append(make(*given, **named))
         os.kill(os.getpid(), signal.SIGINT)
         return made[0]
 
-    monkeypatch.setattr(module, "make_workers", pressed)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(module, maker, pressed)
+    with pytest.raises(KeyboardInterrupt) as interrupt:
         use()
+    assert str(interrupt.value) == told
     assert until(made[0].finished.is_set)
