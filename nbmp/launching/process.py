@@ -10,6 +10,7 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Protocol
 
 from nbmp import platforms
+from nbmp.errors import StartError
 
 if TYPE_CHECKING:
     from nbmp.launching.plan import Plan
@@ -19,6 +20,10 @@ UNKNOWN_STATUS = 255
 
 ABANDON_SECONDS = 5.0
 """How long to wait for the end of a process that was killed."""
+
+
+class ServerEndedError(StartError):
+    """The fork server has died and not all ranks of a launch are there: no rank has been given its task yet."""
 
 
 class Life(Protocol):

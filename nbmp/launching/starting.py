@@ -2,11 +2,13 @@
 
 board -> channel, lifeline, pipes of each rank -> processes -> SETUP and TASK -> whoever follows them
 
-An error in between ends what was started and closes what was made.
+An error in between ends what was started and closes what was made. If it was the fork server that died, all is done
+once more, with a new one: with new channels as well, so that no rank of the first time takes what is for another.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from multiprocessing.process import current_process
 from typing import Any, NamedTuple, TypeVar
@@ -20,7 +22,7 @@ from nbmp.launching.context import ProcessContext
 from nbmp.launching.default_method import StartMethod
 from nbmp.launching.messages import Setup
 from nbmp.launching.plan import Plan
-from nbmp.launching.process import RankProcess, abandon
+from nbmp.launching.process import RankProcess, ServerEndedError, abandon
 from nbmp.launching.record import RankRecord
 from nbmp.launching.shortage import explained
 from nbmp.memory.segment import Segment
@@ -56,7 +58,26 @@ def begin(
     """
     _refuse_while_imported()
     tracker.running()  # before forks
-    with explained(), ExitStack() as undo:
+    steps = partial(_begin, setups, task, choice, threads, follow, processes)
+    with explained():
+        try:
+            return steps()
+        except ServerEndedError:  # ranks that are there have been killed, and have had no task
+            try:
+                return steps()
+            except ServerEndedError as error:
+                raise StartError(str(error)) from None
+
+
+def _begin(
+    setups: Sequence[Setup],
+    task: Task,
+    choice: StartMethod,
+    threads: int | None,
+    follow: Callable[[Sequence[RankRecord]], Context],
+    processes: Sequence[RankProcess] | None,
+) -> Context:
+    with ExitStack() as undo:
         table = board(len(setups))
         records, plans = [], []
         for setup, process in zip(setups, processes or map(_process, setups), strict=True):

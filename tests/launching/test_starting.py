@@ -12,8 +12,10 @@ import nbmp
 from nbmp.launching.methods import forkserver
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor
+from nbmp.waiting import readable
 from tests import scripts, unprivileged
 from tests.launching import functions
+from tests.waiting import until
 
 PRELUDE = """
     import os, resource, sys, threading
@@ -189,21 +191,31 @@ def test_fork_server_that_is_killed_each_time_is_told(server: int, monkeypatch: 
     assert nbmp.launch(functions.give, (1,), 2, start_method="forkserver") == [1, 1]
 
 
-def test_launch_is_not_repeated_when_a_rank_is_there(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would take what is meant for the new one."""
-    request, held = forkserver._request, []
+@pytest.mark.parametrize("how", ["answered", "silent"])
+def test_launch_is_repeated_as_a_whole_when_some_ranks_are_there(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbmp.launch(functions.pid, start_method="forkserver")
+    first, request, asked, silent = forkserver.server_pid(), forkserver._request, [], []
 
-    def request_and_hold(asked: forkserver._Server, plan: Plan) -> Descriptor:
-        pipe = request(asked, plan)
-        if plan.setup.rank == 1:  # as a rank that is there does
-            kill_and_wait(asked)
-            read, write = os.pipe()
-            held.append(write)
-            return Descriptor(read)
+    def request_and_kill(server: forkserver._Server, plan: Plan) -> Descriptor:
+        asked.append(plan.process)
+        pipe = request(server, plan)
+        if server.pid == first and plan.setup.rank == 1:
+            assert readable(pipe.fileno(), None)  # it is there
+            kill_and_wait(server)
+            if how == "silent":  # as one is that the server had no time any more to tell of
+                silent.append(pipe)
+                read, write = os.pipe()
+                silent.append(Descriptor(write))
+                return Descriptor(read)
         return pipe
 
-    monkeypatch.setattr(forkserver, "_request", request_and_hold)
-    with pytest.raises(nbmp.StartError, match=f"pid {server}. ended before it had started the rank"):
-        nbmp.launch(functions.give, (1,), 2, start_method="forkserver")
-    assert len(held) == 1
-    os.close(held[0])
+    monkeypatch.setattr(forkserver, "_request", request_and_kill)
+    assert nbmp.launch(functions.give, (1,), 3, start_method="forkserver") == [1, 1, 1]
+    assert len(asked) == 6
+    assert not any(process.is_alive() for process in asked[:3] if process.pid is not None)
+    assert not silent or until(lambda: at_its_end(silent[0]))
+
+
+def at_its_end(pipe: Descriptor) -> bool:
+    """Return whether the rank that has the other end is gone."""
+    return readable(pipe.fileno(), 0) and not os.read(pipe.fileno(), forkserver.ANSWER.size)

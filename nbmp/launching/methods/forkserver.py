@@ -29,7 +29,7 @@ from nbmp.launching.messages import Request
 from nbmp.launching.methods.spawn import interpreter, package_root
 from nbmp.launching.plan import Plan
 from nbmp.launching.private import Descriptor, in_forked_child, making
-from nbmp.launching.process import UNKNOWN_STATUS, Ending, start_each
+from nbmp.launching.process import UNKNOWN_STATUS, Ending, ServerEndedError, start_each
 from nbmp.launching.shortage import explanation
 from nbmp.launching.threads import SERVER_THREADS, THREAD_VARIABLES, as_set
 from nbmp.pickling.arriving import TravellingFd
@@ -103,43 +103,13 @@ _lock = threading.Lock()
 def start(plans: Sequence[Plan]) -> None:
     """Have all ranks forked. On an error, those that run already are killed.
 
-    A server that dies before it has forked any of them is replaced by another, once.
+    They are asked for all at once and then waited for one by one. ServerEndedError when the server has died before it
+    had started all of them.
     """
-    start_each(plans, _Order(plans).next)
-
-
-class _NothingStartedError(StartError):
-    """The fork server has ended and nobody has this rank's pipe: the rank is not there, or not any more."""
-
-
-class _Order:
-    """The ranks of one launch, asked of a fork server all at once and then waited for one by one."""
-
-    def __init__(self, plans: Sequence[Plan]) -> None:
-        self._plans = plans
-        self._may_repeat = True
-        self._ask()
-
-    def _ask(self) -> None:
-        with _lock:
-            self._server = _running_server()
-            self._pipes = [_request(self._server, plan) for plan in self._plans]
-
-    def next(self, plan: Plan) -> "ServedLife":
-        try:
-            return ServedLife(self._pipes.pop(0), self._server)
-        except _NothingStartedError as error:
-            if plan is not self._plans[0] or not self._may_repeat or not self._has_come_to_nothing():
-                raise StartError(str(error)) from None
-        self._may_repeat = False
-        self._ask()
-        return self.next(plan)
-
-    def _has_come_to_nothing(self) -> bool:
-        """Return whether none of the other ranks is there either, and the server is not."""
-        return self._server.ends() and all(
-            readable(pipe.fileno(), 0) and not os.read(pipe.fileno(), ANSWER.size) for pipe in self._pipes
-        )
+    with _lock:
+        server = _running_server()
+        pipes = [_request(server, plan) for plan in plans]
+    start_each(plans, lambda plan: ServedLife(pipes.pop(0), server))
 
 
 def set_preload(names: Sequence[str]) -> None:
@@ -210,7 +180,7 @@ def _await_answer(fd: int, server: _Server) -> None:
         while not readable(fd, LOOK_SECONDS):
             now = time.monotonic()
             if not server.alive() and not readable(fd, 0):  # killed in between: the rank that it forked has the pipe
-                raise StartError(_ENDED.format(pid))
+                raise ServerEndedError(_ENDED.format(pid))
             status = platforms.thread_status(pid, pid)
             if status is None or status.state != "T":
                 runs = now
@@ -239,7 +209,7 @@ class ServedLife(Ending):
         _await_answer(self.sentinel, server)
         answer = os.read(self.sentinel, ANSWER.size)
         if not answer:
-            raise _NothingStartedError(_ENDED.format(server.pid))
+            raise (ServerEndedError if server.ends() else StartError)(_ENDED.format(server.pid))
         (self.pid,) = ANSWER.unpack(answer)
         if self.pid < 0:
             raise StartError(f"no rank could be started: {explanation(-self.pid) or os.strerror(-self.pid)}")
