@@ -60,9 +60,18 @@ def to_fork_server() -> set[int | None]:
 
 
 def to_standard_heap() -> set[int | None]:
-    """Return what leads to the memory that multiprocessing keeps for its shared values: each file, and its mapping."""
-    prefix = f"/dev/shm/pym-{os.getpid()}-"
-    return {fd for fd, target in _targets() if target.startswith(prefix)}
+    """Return what leads to the memory that multiprocessing keeps for its shared values.
+
+    That is two descriptors of each file, its own and that of its mapping. A third one was made to send it, and is left.
+    """
+    heap = sys.modules.get("multiprocessing.heap")
+    if heap is None:
+        return set()
+    own = {arena.fd for arena in heap.BufferWrapper._heap._arenas}
+    targets = dict(_targets())
+    files = {targets[fd] for fd in own if fd in targets}
+    others = {file: [fd for fd in targets if targets[fd] == file and fd not in own] for file in files}
+    return own.union(min(fds) for fds in others.values() if fds)
 
 
 def own_session() -> Session | None:

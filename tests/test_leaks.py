@@ -69,6 +69,16 @@ def test_descriptor_that_leads_to_a_helper_is_no_leak(before: Holdings, monkeypa
     os.close(descriptor)
 
 
+def test_memory_of_the_standard_librarys_values_is_no_leak_but_what_was_made_to_send_it_is(before: Holdings) -> None:
+    values = [nbmp.Array("d", 1 << 20, lock=False) for _ in range(2)]  # too large for one file
+    assert leftovers(before, ["descriptors"], patience=0) == []
+    arena = values[1]._wrapper._state[0][0]
+    descriptor = os.dup(arena.fd)
+    (line,) = leftovers(before, ["descriptors"], patience=0)
+    assert f"/dev/shm/pym-{os.getpid()}-" in line
+    os.close(descriptor)
+
+
 def wait_for(rank: int, path: Path) -> int:
     while not path.exists():
         time.sleep(0.01)
