@@ -23,7 +23,7 @@
          ├─ StdinError                  a rank asked for keyboard input
          └─ UnsupportedPlatformError    not on this operating system
 
-Names, attributes and first lines of the messages of the three process exceptions are those of torch.multiprocessing.
+Names, attributes and messages (`msg`) of the three process exceptions are those of torch.multiprocessing, continued.
 All of them survive pickling.
 """
 
@@ -31,7 +31,7 @@ import multiprocessing
 from pickle import PicklingError
 from typing import Any
 
-from nbmp.reports import COLOURS, RankFailure, render
+from nbmp.reports import COLOURS, RankFailure, render, summary_line
 
 
 class ProcessException(Exception):
@@ -70,7 +70,13 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """The function of rank `error_index` raised; the message holds the rank's traceback."""
+    """The function of rank `error_index` raised; the message holds the rank's traceback.
+
+    As text it begins with a line that says so, since torch's message `msg`, which follows, begins with a blank one.
+    """
+
+    def __str__(self) -> str:
+        return summary_line(self) + self.msg if self.msg.startswith("\n") else self.msg
 
 
 class ProcessExitedException(ProcessException):

@@ -96,10 +96,23 @@ class Palette(NamedTuple):
 COLOURS = Palette("\x1b[31m", "\x1b[35m", "\x1b[32m", "\x1b[1m", "\x1b[0m")
 
 
+def summary_line(error: Any) -> str:
+    """Return `rank 1 of 4 raised ValueError: too bad` for a `ProcessException`; empty when it has no report of that."""
+    first = _first(error)
+    if first is None:
+        return ""
+    of = f" of {error.world_size}" if error.world_size else ""
+    return f"rank {first.rank}{of} raised {first.summary}"
+
+
+def _first(error: Any) -> RankFailure | None:
+    return next((failure for failure in error.failures if failure.rank == error.error_index), None)
+
+
 def render(title: str, error: Any, *, colour: bool) -> list[str]:
     """Return the text of a `ProcessException` as a cell or a terminal shows it, a list of paragraphs."""
     ink = COLOURS if colour else Palette()
-    first = next((failure for failure in error.failures if failure.rank == error.error_index), None)
+    first = _first(error)
     if first is None:  # made by hand, or by something that is not a launch
         lines = [f"{ink.red}{title}{ink.off}: {error.stopped or error}"]
         return [*lines, "", error.aftermath] if error.stopped and error.aftermath else lines

@@ -86,7 +86,8 @@ def fail_in_rank_1(rank: int) -> None:
 def test_message_has_torchs_first_line_and_the_ranks_traceback(method: str) -> None:
     error = caught(method, fail_in_rank_1, nprocs=2)
     assert error.error_index == 1
-    assert error.msg == str(error)
+    assert str(error) == f"rank 1 of 2 raised ValueError: shapes do not match{error.msg}"
+    assert str(nbmp.ProcessRaisedException(error.msg, 1, 1)) == error.msg  # as torch makes it
     assert error.msg.startswith(
         "\n\n-- Process 1 terminated with the following error:\nTraceback (most recent call last):\n"
     )

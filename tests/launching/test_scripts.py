@@ -108,6 +108,7 @@ def test_uncaught_failure_ends_the_script_with_the_ranks_traceback(method: str, 
     done = scripts.run(tmp_path, source, method)
     assert done.returncode == 1
     assert "-- Process 0 terminated with the following error:" in done.stderr
+    assert "ProcessRaisedException: rank 0 of 1 raised ZeroDivisionError: division by zero\n" in done.stderr
     assert done.stderr.count("ZeroDivisionError: division by zero") >= 1
     assert 'script.py", line 2, in f' in done.stderr
     assert done.stderr.count("/nbmp/") == 1  # nbmp's frames are left out, but for that of the call
