@@ -282,7 +282,7 @@ def test_it_prints_as_a_table_of_the_largest(strategy: str) -> None:
     assert "/dev/shm" in lines[2]
     head = next(index for index, line in enumerate(lines) if line.split()[:2] == ["size", "taken"])
     taken = "0 kB" if strategy == "file_descriptor" else "90 MB"  # which is reserved as it is made
-    assert " ".join(lines[head + 1].split()) == f"90 MB {taken} in use array {os.getpid()} {os.getpid()}"
+    assert " ".join(lines[head + 1].split()) == f"90 MB {taken} in use array this process this process"
     assert lines[-1].startswith("and ")
     assert len(lines) == head + memory.ROWS + 2
     del arrays
@@ -292,7 +292,7 @@ def test_what_launches_need_themselves_is_one_line_of_the_table() -> None:
     one = SegmentUsage(4096, 4096, "in use", "board", "file_descriptor", 7, (7, 8), (7,), (1, 2))
     array = one._replace(size=SIZE, purpose="array")
     room = memory.Room(1 << 30, 0)
-    told = str(memory.MemoryUsage((array, one, one, one), (7, 8), (), room, None, 1 << 30))
+    told = str(memory.MemoryUsage((array, one, one, one), (7, 8), (), room, None, 1 << 30, {(7, 8): "ranks 0 1"}))
     assert " board " not in told
     assert told.endswith("\nbookkeeping of launches: 3 segments, 12 kB")
-    assert " array " in told
+    assert " array    7        ranks 0 1\n" in told

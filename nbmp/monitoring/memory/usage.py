@@ -1,18 +1,22 @@
 """A snapshot of shared memory: one row per segment, of this process and all that descend from it, and the limits."""
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from nbmp import platforms
+from nbmp.launching.frontends import current
+from nbmp.monitoring.memory.holders import Holders
 from nbmp.monitoring.memory.segments import CACHED, IN_USE, Looks, SegmentUsage
-from nbmp.monitoring.snapshots import columns, size
+from nbmp.monitoring.snapshots import DASH, columns, size
 from nbmp.platforms.cgroups import cgroup_memory
-from nbmp.platforms.memoryfiles import Key, Mapping, descendants, file_system_room
+from nbmp.platforms.memoryfiles import Key, descendants, file_system_room
+from nbmp.platforms.memoryfiles import Mapping as MemoryMapping
 
 ROWS = 20
 """Segments in a text table, the largest first; the rest in one line."""
-PIDS = 8
+
+Pids = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class MemoryUsage:
     """The memory of the container or job, all of it, page cache that can be dropped left out; None without a limit."""
     available: int | None
     """Bytes that can be taken before the system runs short, of machine and control group, the less."""
+    called: Mapping[Pids, str] = field(default_factory=dict)
+    """What a person calls those that made segments or have them: `notebook, ranks 0 1`."""
 
     @property
     def in_use(self) -> int:
@@ -85,21 +91,30 @@ def memory_usage() -> MemoryUsage:
     return usage_and_mappings()[0]
 
 
-def usage_and_mappings() -> tuple[MemoryUsage, list[tuple[Mapping, Key]]]:
+def usage_and_mappings() -> tuple[MemoryUsage, list[tuple[MemoryMapping, Key]]]:
     """Return the same, and what this process has mapped, by address."""
     looks = Looks()
     own = os.getpid()
     for pid in (own, *sorted(descendants(own))):
         looks.look_at(pid)
+    segments = tuple(sorted(looks.segments(), key=lambda segment: -segment.size))
     usage = MemoryUsage(
-        tuple(sorted(looks.segments(), key=lambda segment: -segment.size)),
+        segments,
         tuple(looks.processes),
         tuple(looks.hidden),
         _room(file_system_room("/dev/shm")),
         _room(cgroup_memory()),
         platforms.available_memory(),
+        _called(segments),
     )
     return usage, looks.own
+
+
+def _called(segments: Iterable[SegmentUsage]) -> dict[Pids, str]:
+    holders = Holders("notebook" if current().stops_ranks_at_exit else "this process")
+    holders.look({})
+    asked = {pids for segment in segments for pids in ((segment.creator,), segment.mapped_by)}
+    return {pids: holders.text(pids) for pids in asked}
 
 
 def _room(found: tuple[int, int] | None) -> Room | None:
@@ -117,7 +132,7 @@ def usage_table(usage: MemoryUsage) -> str:
     boards = [segment for segment in usage.segments if segment.purpose == "board"]
     segments = [segment for segment in usage.segments if segment.purpose != "board"]
     if segments:
-        lines.append(columns([_HEAD, *map(_cells, segments[:ROWS])], right=(0, 1)))
+        lines.append(columns([_HEAD, *(_cells(segment, usage.called) for segment in segments[:ROWS])], right=(0, 1)))
     if boards:
         together = size(sum(segment.bytes for segment in boards))
         lines.append(f"bookkeeping of launches: {len(boards)} segment{'s' if len(boards) != 1 else ''}, {together}")
@@ -142,12 +157,11 @@ def _of(room: Room) -> str:
     return f"{size(room.used)} of {size(room.limit)}"
 
 
-_HEAD = ("size", "taken", "state", "purpose", "creator", "mapped by")
+_HEAD = ("size", "taken", "state", "purpose", "made by", "mapped by")
 
 
-def _cells(segment: SegmentUsage) -> tuple[str, ...]:
-    pids = " ".join(map(str, segment.mapped_by[:PIDS]))
-    if len(segment.mapped_by) > PIDS:
-        pids += f" and {len(segment.mapped_by) - PIDS} more"
-    numbers = size(segment.size), size(segment.taken)
-    return *numbers, segment.state, segment.purpose, str(segment.creator), pids
+def _cells(segment: SegmentUsage, called: Mapping[Pids, str]) -> tuple[str, ...]:
+    made_by, mapped_by = (
+        called.get(pids) or " ".join(map(str, pids)) for pids in ((segment.creator,), segment.mapped_by)
+    )
+    return size(segment.size), size(segment.taken), segment.state, segment.purpose, made_by, mapped_by or DASH
