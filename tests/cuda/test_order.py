@@ -198,3 +198,16 @@ def test_order_is_that_of_the_putting_thread_also_when_a_feeder_sends(gpu: str) 
     for _ in range(100):
         queue.get(timeout=20)
     assert values(queue.get(timeout=20)) == [7]
+
+
+def test_event_is_not_destroyed_before_its_message_is_read(machine: standin.StandIn) -> None:
+    queue, sent = nbmp.Queue(), array([1])
+    write_late(sent, [2], 0.05)
+    queue.put(sent)
+    machine.finish(0)  # the event is done
+    nbmp.trim()
+    assert order.tickets.trim() == 1
+    found = queue.get(timeout=20)
+    assert values(found) == [2]
+    del found
+    assert until(lambda: order.tickets.trim() == 0)
