@@ -7,7 +7,6 @@ fresh entropy is used instead. Generators that the user made (`numpy.random.defa
 `rng.spawn(world_size)[rank]`.
 """
 
-import hashlib
 import os
 import random
 import sys
@@ -48,4 +47,6 @@ def _numpy_state() -> bytes | None:
 
 
 def _seed(state: bytes, rank: int) -> int:
+    import hashlib  # here: it loads OpenSSL, for which a rank has no use
+
     return int.from_bytes(hashlib.blake2b(state, digest_size=16, salt=str(rank).encode()).digest(), "little")

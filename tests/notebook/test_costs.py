@@ -30,6 +30,11 @@ def test_a_rank_of_the_fork_server_imports_nothing_of_ours(fresh_kernel: Kernel)
     assert cell.value == "[(set(), True)]"
 
 
+def test_a_new_interpreter_loads_no_large_module_that_a_body_does_not_need(kernel: Kernel) -> None:
+    body = "import sys\n{'asyncio', 'ctypes', 'hashlib', 'numpy', 'ssl'} & set(sys.modules)"
+    assert kernel.run(f"%%mpspawn -n 1 --start-method spawn\n{body}").value == "[set()]"
+
+
 def test_no_library_starts_threads_for_a_launch(kernel: Kernel) -> None:
     kernel.run(f"{TASKS}\nimport numpy\ngo = threading.Event()\nuser = threading.Thread(target=go.wait)\nuser.start()")
     kernel.run("before = tasks()")

@@ -73,10 +73,10 @@ def _redirect(old: Any, new: io.TextIOWrapper) -> None:
     if old is None:
         return
     logging = sys.modules.get("logging")
-    if logging is not None:
-        loggers = [logging.root, *logging.root.manager.loggerDict.values()]
-        for handler in [handler for logger in loggers for handler in getattr(logger, "handlers", ())]:
-            if getattr(handler, "stream", None) is old:
+    for reference in list(getattr(logging, "_handlerList", ())):  # not through the loggers: a rank would copy them all
+        handler = reference()
+        if getattr(handler, "stream", None) is old:
+            with contextlib.suppress(AttributeError):  # one that asks for `sys.stderr` each time
                 handler.stream = new
     with contextlib.suppress(
         AttributeError, TypeError
