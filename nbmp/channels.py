@@ -77,6 +77,7 @@ _SEND = int(socket.MSG_NOSIGNAL)
 _SEND_NOW = _SEND | _NOW
 _PEEK_NOW = PEEK | _NOW
 _RECEIVE_NOW = RECEIVE | _NOW
+_WITHOUT_RIGHTS = int(socket.MSG_CTRUNC)
 
 
 class Channel:
@@ -216,20 +217,15 @@ class Channel:
         box = self._interrupted if get_ident() == _main_thread else []
         if not box:
             self._receive(box, wait)
-        (size, rights, flags, _), _, buffer = box[0]
         try:
-            if rights or flags & CUT or size <= HEAD_BYTES or buffer[1]:
-                content, along = self._opened(box)
-            else:
-                content, along = buffer[2:size], []
-            value = loads(content, along)
+            value = loads(*self._opened(box))
         except (OpenFilesError, SharedMemoryError):
             self._again.append(box.pop())
             raise
         except Exception:
             box.clear()
             raise
-        box.clear()  # before somebody else gets the buffer
+        buffer = box.pop()[2]  # before somebody else gets it
         give_back(buffer)
         return value
 
@@ -258,7 +254,7 @@ class Channel:
         except OpenFilesError:
             with contextlib.suppress(BlockingIOError):  # somebody else has it
                 *_, flags, _ = self._socket.recvmsg(1, 0, _PEEK_NOW)
-                if flags & socket.MSG_CTRUNC:  # else nothing comes along: no message, and it must not stay for ever
+                if flags & _WITHOUT_RIGHTS:  # else nothing comes along: no message, and it must not stay for ever
                     raise
 
     def _opened(self, box: "list[Received]") -> tuple[memoryview, list[Any]]:
@@ -272,11 +268,13 @@ class Channel:
             When it is no message.
         """
         (size, rights, flags, _), owned, packet = box[0]
+        if not (rights or flags & CUT or size <= HEAD_BYTES or packet[1]):  # most messages bring nothing along
+            return packet[2:size], []
         if rights and not owned:
             own_all(numbers(rights), owned)
         if not size:
             raise EOFError
-        if flags & socket.MSG_CTRUNC:
+        if flags & _WITHOUT_RIGHTS:
             raise OSError(CUT_SHORT)
         check(packet, size, flags, len(numbers(rights)))
         if packet[1] == NAMES_ALONG:

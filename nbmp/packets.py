@@ -24,6 +24,7 @@ NAMES_ALONG = 0xFE
 PEEKED = 3 + 4
 """Bytes that tell how many descriptors there must be room for."""
 HEAD_BYTES = 2
+_TRUNCATED = int(socket.MSG_TRUNC)
 HEADS = tuple(bytes((kind, 0)) for kind in range(256))
 """First bytes of a packet without descriptors."""
 
@@ -37,7 +38,7 @@ _buffers: list[memoryview] = []
 
 def check(packet: memoryview, size: int, flags: int, came: int) -> None:
     """Raise BrokenMessageError for a packet that does not begin as ours do, or has other descriptors than it says."""
-    if flags & socket.MSG_TRUNC:
+    if flags & _TRUNCATED:
         raise broken(f"it is longer than {PACKET} bytes")
     if size <= HEAD_BYTES + (packet[1] == NAMES_ALONG):
         raise broken(f"it has {size} bytes")

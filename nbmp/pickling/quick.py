@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from multiprocessing import context as mp_context
 from multiprocessing.reduction import ForkingPickler
-from types import MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from nbmp.pickling.foreign import reducers
@@ -51,6 +51,13 @@ def to_send(
     kind = type(obj)
     if kind in _SIMPLE or (kind in _CONTAINERS and _is_simple(obj)):
         return pack((pickle.dumps(obj, 5),), (), (), recycled=recycled)
+    if fields is not None and all(map(_is_known, obj)):
+        try:
+            at_once = pickle.dumps(obj, 5)
+        except Exception:  # of a function that is not to be found by its name
+            at_once = _MAIN
+        if _MAIN not in at_once:
+            return pack((at_once,), (), (), recycled=recycled)
     table = _table()
     if recycled and kind is _array:
         parcel = _lone(obj)
@@ -79,6 +86,16 @@ def _is_simple(items: Any) -> bool:
     if len(items) > _FEW or not _SIMPLE.issuperset(map(type, items)):
         return False
     return type(items) is not dict or _SIMPLE.issuperset(map(type, items.values()))
+
+
+def _is_known(part: Any) -> bool:
+    """Return whether nobody need be taught to pickle a part of a task: it is simple, or a function of a module."""
+    kind = type(part)
+    if kind is FunctionType:
+        return bool(part.__module__ != "__main__")
+    if kind is BuiltinFunctionType:
+        return type(part.__self__) is ModuleType
+    return kind in _SIMPLE or (kind in _CONTAINERS and _is_simple(part))
 
 
 def get_ready() -> None:

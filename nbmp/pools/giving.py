@@ -61,19 +61,28 @@ class Waiting:
 
     def give_out(self, now: float) -> None:
         """Give each worker one task, then a second, then more to those whose tasks are quick."""
-        ready = [worker for worker in self._workers if worker.ready and not worker.leaving]
+        wanting = [worker for worker in self._workers if worker.wants()]
         for room in range(1, AHEAD + 1):
-            for worker in ready:
+            for worker in wanting:
                 if len(worker.tasks) < room:
-                    self._give_one(worker, now)
-        for worker in ready:
-            while self._tasks and AHEAD <= len(worker.tasks) < worker.ahead and not worker.leaving:
-                if not self._give_one(worker, now):
-                    break
+                    self._take_back_for(worker, now)
+                    self._give_one(worker)
+        for worker in wanting:
+            self._fill(worker)
 
-    def _give_one(self, worker: Worker, now: float) -> bool:
+    def give(self, worker: Worker, now: float) -> None:
+        """Give one worker, which has just done a task, as many as it may have."""
+        if worker.wants():
+            self._take_back_for(worker, now)
+            self._fill(worker)
+
+    def _fill(self, worker: Worker) -> None:
+        while self._tasks and len(worker.tasks) < worker.ahead and not worker.leaving:
+            if not self._give_one(worker):
+                return
+
+    def _give_one(self, worker: Worker) -> bool:
         """Return False when there is none, or no room for it."""
-        self._take_back_for(worker, now)
         while self._tasks:
             task = self._tasks.popleft()
             if task.sent_as < 0 and not told(task.job.begin, task.index):

@@ -5,6 +5,9 @@ import sys
 import sysconfig
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import repeat
+from operator import is_not
+from pathlib import Path
 from typing import Any
 
 patched: list[Callable[[], Mapping[str, float]]] = []
@@ -23,13 +26,13 @@ class Reloads:
         self.happened()
 
     def happened(self) -> bool:
-        """Return whether one was reloaded since the last call. Costs a microsecond: a reload makes a new spec."""
+        """Return whether one was reloaded since the last call. Costs a microsecond or few: a reload makes a new spec."""
         modules = sys.modules
         found = any(self._are_patched(tell()) for tell in patched)
-        for name, spec in self._specs.items():
-            module = modules.get(name)
-            if module is not None and module.__spec__ is not spec:
-                found = True
+        known = self._specs.values()
+        # Before every call to a pool, so without a step of Python's for each module.
+        specs = map(getattr, map(modules.get, self._specs), repeat("__spec__"), known)
+        found = any(map(is_not, specs, known)) or found
         if found or len(modules) != self._count:
             self._specs = {name: module.__spec__ for name, module in list(modules.items()) if _is_users(module)}
             self._written = {name: self._written.get(name) or _time_of(spec) for name, spec in self._specs.items()}
@@ -57,4 +60,5 @@ def _is_users(module: Any) -> bool:
 @cache
 def _library_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
-    return tuple(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    ours = str(Path(__file__).parents[1])
+    return (ours + os.sep, *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

@@ -73,6 +73,10 @@ class Worker:
     def record(self) -> RankRecord:
         return self.context.ranks[0]
 
+    def wants(self) -> bool:
+        """Return whether it may get tasks and has used up half of what it may have: quick ones come several at a time."""
+        return len(self.tasks) <= self.ahead // 2 and self.ready and not self.leaving
+
     def give(self, task: Task) -> bool:
         """Send a task; False when there is no room for it at this moment."""
         function = task.function

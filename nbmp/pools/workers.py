@@ -195,11 +195,17 @@ class Workers(Watched):
         serial, self.started = self.started, self.started + 1
         worker = Worker(self._recipe, slot, serial, lambda ended: self._requests_end(ended))
         self._workers.append(worker)
-        self._selector.register(worker.channel, selectors.EVENT_READ, lambda: self._listen(worker))
+        self._selector.register(worker.channel, selectors.EVENT_READ, lambda: self._hear(worker))
 
     def _requests_end(self, worker: Worker) -> None:
         if os.getpid() == self.owner:
             self._request(lambda: self._ended(worker))
+
+    def _hear(self, worker: Worker) -> None:
+        """Something is there: of a worker whose tasks are quick several outcomes perhaps."""
+        for _ in range(worker.ahead - 1):
+            if not self._listen(worker):
+                return
 
     def _listen(self, worker: Worker) -> bool:
         """Take one message of a worker; False when there is none."""
@@ -230,8 +236,7 @@ class Workers(Watched):
             return
         now = time.monotonic()
         task = worker.told(now)
-        if not worker.leaving:  # the next one before the user's code (unpickling, callbacks) is run here
-            self._waiting.give_out(now)
+        self._waiting.give(worker, now)  # before the user's code (unpickling, callbacks) is run here
         try:
             outcome = message.read()
         except BaseException as error:
