@@ -134,7 +134,7 @@ class Channel:
             When nobody can receive any more.
         """
         flags = _SEND if wait else _SEND_NOW
-        give_up_at = time.monotonic() + patience if wait and patience else 0.0
+        give_up_at = 0.0
         while True:
             try:
                 return self._send(parcel, kind, flags)
@@ -142,9 +142,11 @@ class Channel:
                 if error.errno == errno.EMSGSIZE and len(parcel.settled().content) > SMALL_PACKET:
                     parcel = parcel.outside()
                     continue
-                if error.errno != errno.ETOOMANYREFS or not give_up_at:
+                if error.errno != errno.ETOOMANYREFS or not (wait and patience):
                     raise
-                if not raise_limit() and time.monotonic() > give_up_at:
+                now = time.monotonic()
+                give_up_at = give_up_at or now + patience
+                if not raise_limit() and now > give_up_at:
                     raise OSError(errno.ETOOMANYREFS, _TOO_MANY) from None
             time.sleep(LOOK_SECONDS)
 

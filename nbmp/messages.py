@@ -6,6 +6,10 @@ from nbmp.errors import BrokenMessageError, MissingSegmentError
 from nbmp.pickling.arriving import loads
 from nbmp.pickling.parcel import unpack
 
+_SHORT = 1024
+_GLOBAL = b"\x93"
+"""The opcode (STACK_GLOBAL) without which a pickle of ours makes nothing but numbers, text and containers."""
+
 
 class Message:
     """A message that has arrived and is still pickled: reading it may run the user's code."""
@@ -20,6 +24,11 @@ class Message:
     def read(self) -> Any:
         """Return the object. Once only: the message's descriptors are used up."""
         return loads(self._content, self._owned)
+
+    @property
+    def is_data(self) -> bool:
+        """Whether reading it takes no time and runs nobody's code: it is short and names no class or function."""
+        return len(self._content) < _SHORT and not self._owned and _GLOBAL not in self._content
 
     @property
     def is_broken(self) -> bool:

@@ -46,3 +46,22 @@ class Bell:
             if (deadline is not None and left <= 0) or not woken.acquire(timeout=left):
                 return bool(condition())
         return True
+
+
+class Bells:
+    """Bells of one thread that are rung together: who waits is woken once for all that has come, not for each."""
+
+    def __init__(self) -> None:
+        self._bells: deque[Bell] = deque()
+
+    def add(self, bell: Bell) -> None:
+        """Have a bell rung with the others."""
+        self._bells.append(bell)
+
+    def ring(self) -> None:
+        """Ring them all."""
+        while self._bells:
+            try:
+                self._bells.popleft().ring()
+            except IndexError:  # another thread rings too
+                return

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from nbmp.memory.descriptors import Owned
-from nbmp.pickling.parcel import LONE_SMALL, WRAPPED, broken, unpack, unwrap
+from nbmp.pickling.parcel import LONE_SMALL, PLAIN, WRAPPED, broken, unpack, unwrap
 
 _PICKLE = pickle.PROTO[0]
 """First byte of every pickle of ours."""
+_PLAIN_PICKLE = bytes((PLAIN, _PICKLE))
 
 
 class _Arriving(threading.local):
@@ -37,6 +38,8 @@ def loads(content: bytes | memoryview, owned: list[Any]) -> Any:
     """
     if not content:
         raise broken("it is empty")
+    if not owned and content[:2] == _PLAIN_PICKLE:  # most of all
+        return pickle.loads(memoryview(content)[1:])
     if content[0] == WRAPPED:
         content = unwrap(content, owned)
     if content[0] >= LONE_SMALL:

@@ -36,7 +36,7 @@ INLINE = 72 * 1024
 """Bytes up to which a message travels whole in its packet (measured: a segment wins above about 100 kB)."""
 
 _ALIGNMENT = 64
-_PLAIN, _INLINE, _SEALED, _RECYCLED, _NAMED, WRAPPED = range(6)
+PLAIN, _INLINE, _SEALED, _RECYCLED, _NAMED, WRAPPED = range(6)
 LONE_SMALL, LONE_LARGE, LONE_SHARED = range(6, 9)
 """The content is not a pickle: see `nbmp.pickling.lone`."""
 _HEADER = struct.Struct("<BxxxIIQ")  # kind, number of buffers, length of the pickle, where sizes and pickle lie outside
@@ -44,7 +44,7 @@ _IN_RECYCLED = (_RECYCLED, LONE_LARGE)
 _WRAPPING = struct.Struct("<BQ")  # kind, length of the content, all of which is in the payload
 _HERE = (1 << 64) - 1
 """In place of that offset: sizes and pickle follow in the content."""
-_PLAIN_BYTE = bytes([_PLAIN])
+_PLAIN_BYTE = bytes([PLAIN])
 _HEADER_SIZE = _HEADER.size
 
 
@@ -211,7 +211,7 @@ def unpack(content: bytes | memoryview, owned: list[Any]) -> Arrived:
     if content[0] == WRAPPED:
         content = unwrap(content, owned)
     here = memoryview(content)
-    if here[0] == _PLAIN:
+    if here[0] == PLAIN:
         return here[1:], []
     try:
         return _unpack(here, owned)

@@ -49,15 +49,12 @@ def to_send(
 ) -> Parcel:
     """As `snapshot`, but small arrays are not copied yet: send it, or settle it, before the caller can change them."""
     kind = type(obj)
-    if kind in _SIMPLE or (kind in _CONTAINERS and _is_simple(obj)):
-        return pack((pickle.dumps(obj, 5),), (), (), recycled=recycled)
-    if fields is not None and all(map(_is_known, obj)):
-        try:
-            at_once = pickle.dumps(obj, 5)
-        except Exception:  # of a function that is not to be found by its name
-            at_once = _MAIN
-        if _MAIN not in at_once:
+    if fields is not None:
+        at_once = _at_once(obj)
+        if at_once is not None:
             return pack((at_once,), (), (), recycled=recycled)
+    elif kind in _SIMPLE or (kind in _CONTAINERS and _is_simple(obj)):
+        return pack((pickle.dumps(obj, 5),), (), (), recycled=recycled)
     table = _table()
     if recycled and kind is _array:
         parcel = _lone(obj)
@@ -88,8 +85,19 @@ def _is_simple(items: Any) -> bool:
     return type(items) is not dict or _SIMPLE.issuperset(map(type, items.values()))
 
 
+def _at_once(parts: tuple[Any, ...]) -> bytes | None:
+    """Return the pickle of what nobody need be taught to pickle, else None."""
+    if not all(map(_is_known, parts)):
+        return None
+    try:
+        pickled = pickle.dumps(parts, 5)
+    except Exception:  # of a function that is not to be found by its name
+        return None
+    return None if _MAIN in pickled else pickled
+
+
 def _is_known(part: Any) -> bool:
-    """Return whether nobody need be taught to pickle a part of a task: it is simple, or a function of a module."""
+    """Return whether a part of a task is simple, or a function of a module."""
     kind = type(part)
     if kind is FunctionType:
         return bool(part.__module__ != "__main__")

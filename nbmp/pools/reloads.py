@@ -26,7 +26,7 @@ class Reloads:
         self.happened()
 
     def happened(self) -> bool:
-        """Return whether one was reloaded since the last call. Costs a microsecond or few: a reload makes a new spec."""
+        """Return whether one was reloaded since the last call. A reload makes a new spec."""
         modules = sys.modules
         found = any(self._are_patched(tell()) for tell in patched)
         known = self._specs.values()

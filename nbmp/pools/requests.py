@@ -8,6 +8,7 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 from nbmp.launching.private import Descriptor
 
@@ -20,7 +21,7 @@ class Requests:
         """Readable when the thread has to look."""
         self.asleep = False
         """Set by the thread: True before it looks for the last time and then sleeps."""
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: deque[tuple[Callable[..., Any], tuple[Any, ...]]] = deque()
 
     @staticmethod
     def descriptor() -> Descriptor:
@@ -31,9 +32,9 @@ class Requests:
         """Return whether something was asked for and not begun."""
         return bool(self._waiting)
 
-    def ask(self, request: Callable[[], None]) -> None:
-        """Have this done, and wake the thread if it sleeps."""
-        self._waiting.append(request)
+    def ask(self, request: Callable[..., Any], *arguments: Any) -> None:
+        """Have this called, and wake the thread if it sleeps."""
+        self._waiting.append((request, arguments))
         wake_up = self._wake_up
         if self.asleep and wake_up is not None:
             with contextlib.suppress(OSError, ValueError):  # in a forked child it is closed
@@ -57,7 +58,7 @@ class Requests:
         """Do what was asked for."""
         while self._waiting:
             try:
-                request = self._waiting.popleft()
+                request, arguments = self._waiting.popleft()
             except IndexError:  # another thread does them too, after the end
                 return
-            request()
+            request(*arguments)

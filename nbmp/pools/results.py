@@ -29,13 +29,15 @@ class _Waited:
         self._owner: object = owner
         """The pool: it is not let go while this is under way."""
         self._changed = Bell()
+        self._room = Bell()
+        """For whoever submits tasks, and waits until there are fewer."""
         self._over = False
         self._submitted = 0
         """Counted by the thread that submits."""
         self._finished = 0
         """Counted by the pool's thread."""
         self._enough = -1
-        """Whoever submits tasks may be waiting until so few are unfinished."""
+        """So few unfinished tasks are waited for there."""
 
     @property
     def _unfinished(self) -> int:
@@ -52,8 +54,20 @@ class _Waited:
         """Once `most` tasks are unfinished, wait until half of them are done; return whether more are wanted."""
         if self._unfinished >= most:
             self._enough = most // 2
-            self._changed.wait_for(lambda: self._over or self._unfinished <= most // 2)
+            self._room.wait_for(lambda: self._over or self._unfinished <= most // 2)
         return not self._over
+
+    def _count(self) -> None:
+        """One task more is finished."""
+        self._finished += 1
+        if self._submitted - self._finished <= self._enough:
+            self._room.ring()
+
+    def _end(self) -> None:
+        """It is over."""
+        self._over = True
+        self._room.ring()
+        self._workers.bells.add(self._changed)
 
     def stop(self, reason: str) -> None:
         """Stop all tasks of this call."""
@@ -73,7 +87,9 @@ class _Waited:
 
     def _wait(self, condition: Callable[[], bool], timeout: float | None) -> bool:
         self._workers.assert_own()
-        if self._workers.is_here() and not condition():
+        if condition():
+            return True
+        if self._workers.is_here():
             raise RuntimeError("a callback cannot wait for a result: it would wait for itself")
         return self._changed.wait_for(condition, timeout)
 
@@ -140,12 +156,6 @@ class AsyncResult(_Waited):
         self._finished += 1
         self._set(None, error)
 
-    def interrupted(self, press: BaseException) -> None:
-        """Stop the tasks because of an interrupt, which then says what became of them, or of another error."""
-        self.stop("an interrupt")
-        if isinstance(press, KeyboardInterrupt):
-            explain(press, _INTERRUPTED)
-
     def end_with(self, error: BaseException) -> None:
         self._set(None, error)
 
@@ -153,12 +163,12 @@ class AsyncResult(_Waited):
         if self._over:
             return
         self._value, self._error = value, error
-        self._over = True
-        self._changed.ring()
+        self._end()
         callback = self._callback if error is None else self._error_callback
         self._callback = self._error_callback = None
         try:
             if callback is not None:
+                self._workers.bells.ring()  # nobody waits for the user's code
                 callback(value if error is None else error)
         finally:
             self._owner = None
@@ -186,20 +196,18 @@ class MapResult(AsyncResult):
 
     def done(self, index: int, value: Any) -> None:
         self._parts[index] = value
-        self._finished += 1
+        self._count()
         self._look()
 
     def failed(self, index: int, error: BaseException) -> None:
         self._first = self._first or error
-        self._finished += 1
+        self._count()
         if isinstance(error, WorkerExitedError):
             self.end_with(error)
             self._workers.drop(self)
         self._look()
 
     def _look(self) -> None:
-        if self._unfinished <= self._enough:
-            self._changed.ring()
         if self._over or not self._complete or self._unfinished:
             return
         value = [item for index in sorted(self._parts) for item in self._parts[index]]
@@ -234,7 +242,7 @@ class Results(_Waited):
         __tracebackhide__ = True
         while True:
             try:
-                there = self._wait(lambda: bool(self._outcomes) or self._exhausted(), timeout)
+                there = self._wait(self._has_news, timeout)
             except KeyboardInterrupt as press:
                 self.interrupted(press)
                 raise
@@ -260,7 +268,7 @@ class Results(_Waited):
             self._early.setdefault(1 << 62, []).append((None, error))
         self._complete = True
         self._arrange()
-        self._changed.ring()
+        self._workers.bells.add(self._changed)
 
     def done(self, index: int, value: Any) -> None:
         self._arrived(index, [(item, None) for item in value])
@@ -268,17 +276,13 @@ class Results(_Waited):
     def failed(self, index: int, error: BaseException) -> None:
         self._arrived(index, [(None, error)])
 
-    def interrupted(self, press: BaseException) -> None:
-        """Stop the tasks because of an interrupt, which then says what became of them, or of another error."""
-        self.stop("an interrupt")
-        if isinstance(press, KeyboardInterrupt):
-            explain(press, _INTERRUPTED)
-
     def end_with(self, error: BaseException) -> None:
         self._early.clear()
-        self._over = True
         self._owner = None
-        self._changed.ring()
+        self._end()
+
+    def _has_news(self) -> bool:
+        return bool(self._outcomes) or self._exhausted()
 
     def _exhausted(self) -> bool:
         return self._over or (self._complete and not self._unfinished and not self._early)
@@ -287,9 +291,9 @@ class Results(_Waited):
         if self._over:
             return
         self._early[index] = outcomes
-        self._finished += 1
+        self._count()
         self._arrange()
-        self._changed.ring()
+        self._workers.bells.add(self._changed)
 
     def _arrange(self) -> None:
         if not self._ordered:

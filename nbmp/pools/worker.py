@@ -74,7 +74,7 @@ class Worker:
         return self.context.ranks[0]
 
     def wants(self) -> bool:
-        """Return whether it may get tasks and has used up half of what it may have: quick ones come several at a time."""
+        """Return whether it may get tasks and has used up half of them: so quick ones are given several at a time."""
         return len(self.tasks) <= self.ahead // 2 and self.ready and not self.leaving
 
     def give(self, task: Task) -> bool:

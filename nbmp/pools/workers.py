@@ -33,6 +33,7 @@ from nbmp.pools.starting import Recipe
 from nbmp.pools.tasks import Job, Task
 from nbmp.pools.watched import Watched
 from nbmp.pools.worker import TERM_SECONDS, Worker
+from nbmp.waiting import Bells
 
 LOOK_SECONDS = 0.1
 """How often is looked whether a worker that has to end has ended, or whether there is room again."""
@@ -55,6 +56,8 @@ class Workers(Watched):
         Why nothing can be submitted any more.
     closed : bool
         Whether `close` or `terminate` was called.
+    bells : Bells
+        Of those who wait for what jobs are told; rung when all that is there was told, and before the user's code.
     """
 
     def __init__(self, recipe: Recipe, frontend: Frontend, tasks_per_worker: int | None) -> None:
@@ -65,6 +68,7 @@ class Workers(Watched):
         self.closed = False
         self._terminated = False
         self._failed_starts = 0
+        self.bells = Bells()
         self._waiting = Waiting(self._workers, tasks_per_worker)
         self._feeds = 0
         with making() as register:
@@ -104,19 +108,19 @@ class Workers(Watched):
 
     def submit(self, task: Task) -> None:
         """Have a task done; its job is told."""
-        self._request(lambda: self._take_in(task))
+        self._request(self._take_in, task)
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> None:
         """Have a method of a job called, by the pool's thread."""
-        self._request(lambda: told(method, *arguments))
+        self._request(told, method, *arguments)
 
     def stop(self, job: Job, error: BaseException) -> None:
         """Fail all tasks of a job: those that wait are dropped, the workers of those that run are replaced."""
-        self._request(lambda: self._stop(job, error))
+        self._request(self._stop, job, error)
 
     def drop(self, job: Job) -> None:
         """Forget the tasks of a job that wait; those that run go on."""
-        self._request(lambda: self._waiting.drop(job))
+        self._request(self._waiting.drop, job)
 
     def renew(self) -> None:
         """Replace every worker, as soon as it has done what it has."""
@@ -124,7 +128,7 @@ class Workers(Watched):
 
     def feed(self, change: int) -> None:
         """Say that a call that still submits tasks has begun (1) or ended (-1): until then `close` waits for it."""
-        self._request(lambda: self._count_feed(change))
+        self._request(self._count_feed, change)
 
     def close(self) -> None:
         """Take no further tasks; the workers end when all are done."""
@@ -136,11 +140,11 @@ class Workers(Watched):
         self.closed = True
         self._request(self._terminate)
 
-    def _request(self, request: Callable[[], None]) -> None:
+    def _request(self, request: Callable[..., Any], *arguments: Any) -> None:
         self.assert_own()
-        self._requests.ask(request)
+        self._requests.ask(request, *arguments)
         if self.finished.is_set():
-            self._requests.do_all()
+            self._do_requests()
 
     # -- the thread ---------------------------------------------------------------------------------------------------
 
@@ -152,7 +156,7 @@ class Workers(Watched):
                 self._requests.asleep = False
                 for key, _ in events:
                     key.data()
-                self._requests.do_all()
+                self._do_requests()
                 now = time.monotonic()
                 for worker in self._workers:
                     worker.look(now)
@@ -166,9 +170,13 @@ class Workers(Watched):
             self.closed = True
             self.finished.set()
             self._requests.asleep = False  # nobody writes to the descriptor from here on
-            self._requests.do_all()
+            self._do_requests()
             self._selector.close()
             self._requests.close()
+
+    def _do_requests(self) -> None:
+        self._requests.do_all()
+        self.bells.ring()
 
     def _is_over(self) -> bool:
         return self.closed and not self._workers and not self._has_work()
@@ -199,13 +207,14 @@ class Workers(Watched):
 
     def _requests_end(self, worker: Worker) -> None:
         if os.getpid() == self.owner:
-            self._request(lambda: self._ended(worker))
+            self._request(self._ended, worker)
 
     def _hear(self, worker: Worker) -> None:
         """Something is there: of a worker whose tasks are quick several outcomes perhaps."""
         for _ in range(worker.ahead - 1):
             if not self._listen(worker):
-                return
+                break
+        self.bells.ring()
 
     def _listen(self, worker: Worker) -> bool:
         """Take one message of a worker; False when there is none."""
@@ -237,6 +246,8 @@ class Workers(Watched):
         now = time.monotonic()
         task = worker.told(now)
         self._waiting.give(worker, now)  # before the user's code (unpickling, callbacks) is run here
+        if not message.is_data:
+            self.bells.ring()
         try:
             outcome = message.read()
         except BaseException as error:
