@@ -22,14 +22,16 @@ class Bell:
     after it. There is none around the state that is waited for: one thread changes it and rings.
     """
 
+    __slots__ = ("_waiting",)
+
     def __init__(self) -> None:
-        self._waiting: deque[threading.Lock] = deque()
+        self._waiting: list[threading.Lock] = []
 
     def ring(self) -> None:
         """Wake all that wait, to look again."""
         while self._waiting:
             try:
-                self._waiting.popleft().release()
+                self._waiting.pop().release()
             except IndexError:  # another thread rings too
                 return
 

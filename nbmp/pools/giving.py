@@ -77,9 +77,10 @@ class Waiting:
             self._fill(worker)
 
     def _fill(self, worker: Worker) -> None:
-        while self._tasks and len(worker.tasks) < worker.ahead and not worker.leaving:
-            if not self._give_one(worker):
-                return
+        """Give it as many as it may have, and leave their share to the others."""
+        share = min(worker.ahead - len(worker.tasks), -(-len(self._tasks) // len(self._workers)))
+        while share > 0 and not worker.leaving and self._give_one(worker):
+            share -= 1
 
     def _give_one(self, worker: Worker) -> bool:
         """Return False when there is none, or no room for it."""

@@ -18,9 +18,10 @@ from nbmp.pickling.luggage import current_luggage
 
 CALL, MAP, STARMAP, STOP, READY, BROKEN, RETURNED, RAISED = range(8)
 
-KINDS = 16
-"""A task's kind travels as `kind + KINDS * (n % NUMBERS)`, `n` counted for each worker: so a task is known again."""
-NUMBERS = 16
+KINDS = 4
+"""Of those so many are sent to a worker. A task's kind travels as `kind + KINDS * (n % NUMBERS)`, `n` counted for each
+worker: so a task is known again."""
+NUMBERS = 64
 FUNCTION_NUMBER, FUNCTION = 0, 1
 """A function travels in two messages, its number first, which may come more than once."""
 

@@ -8,6 +8,7 @@ and the pool goes on.
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from itertools import chain
 from multiprocessing import TimeoutError
 from typing import Any
 
@@ -210,7 +211,7 @@ class MapResult(AsyncResult):
     def _look(self) -> None:
         if self._over or not self._complete or self._unfinished:
             return
-        value = [item for index in sorted(self._parts) for item in self._parts[index]]
+        value = list(chain.from_iterable(map(self._parts.__getitem__, sorted(self._parts))))
         self._parts = {}
         self._set(None if self._first else value, self._first)
 

@@ -28,7 +28,7 @@ LEAVE_SECONDS = 10.0
 
 AHEAD = 2
 """Tasks that a worker may have: one runs, one waits."""
-QUICK_AHEAD = 12
+QUICK_AHEAD = 32
 """The same while its tasks take next to no time; less than `NUMBERS`."""
 QUICK_SECONDS = 0.001
 
@@ -99,8 +99,10 @@ class Worker:
     def told(self, now: float) -> Task:
         """Return the task whose outcome has come: the first."""
         task = self.tasks.popleft()
-        quick = now - max(self._told_at, task.given_at) < QUICK_SECONDS
-        self.ahead = min(2 * self.ahead, QUICK_AHEAD) if quick else AHEAD
+        if now - self._told_at < QUICK_SECONDS or now - task.given_at < QUICK_SECONDS:
+            self.ahead = min(2 * self.ahead, QUICK_AHEAD)
+        elif self.ahead > AHEAD:  # perhaps: the thread of the pool may have had to wait for others
+            self.ahead //= 2
         self._told_at = now
         return task
 

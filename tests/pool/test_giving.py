@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +37,56 @@ def test_a_busy_workers_tasks_are_taken_back_again_and_again(pool: Pool, tmp_pat
     tell(tmp_path / "go on", "")
     assert busy.get(20) == ["waited"]
     assert (tmp_path / "begun").read_text() == "x"
+
+
+def wait_at(item: int, at: int, path: str) -> int:
+    """Return `item`; at one of them after it was told to go on."""
+    if item == at:
+        note_and_wait(path)
+    return item
+
+
+def test_quick_tasks_that_were_given_behind_a_long_one_are_done_by_others(pool: Pool, tmp_path: Path) -> None:
+    pool.map(abs, range(300), chunksize=1)  # from now on many are given ahead
+    busy = partial(wait_at, at=150, path=str(tmp_path))
+    results = pool.imap_unordered(busy, range(600))
+    assert sorted(results.next(20) for _ in range(599)) == [x for x in range(600) if x != 150]
+    tell(tmp_path / "go on", "")
+    assert results.next(20) == 150
+
+
+class OpenedAt:
+    """What becomes a text when a file is there that says so."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return note_and_wait, (self.path,)
+
+
+@pytest.mark.parametrize("of_the_user", ["callback", "unpickling"])
+def test_a_result_is_told_before_code_of_the_users_runs_for_the_next_one(of_the_user: str, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.mkdir()
+    second.mkdir()
+    with Pool(1) as pool:
+        pool.map(abs, range(300), chunksize=1)  # from now on many are given ahead
+        pool.apply_async(note_and_wait, (str(first),), callback=lambda _: until((second / "begun").exists, 0.3))
+        told = pool.apply_async(abs, (-1,))
+        if of_the_user == "callback":
+            pool.apply_async(abs, (-2,), callback=lambda _: note_and_wait(str(second)))
+        else:
+            pool.apply_async(OpenedAt, (str(second),))
+        later = threading.Timer(0.2, tell, (first / "go on", ""))  # when the result is waited for already
+        later.start()  # all three outcomes are there when the first callback returns
+        begun = time.monotonic()
+        assert told.get(5) == 1
+        assert time.monotonic() - begun < 4  # it was woken, not late to look
+        later.join()
+        tell(second / "go on", "")
+        pool.close()
+        pool.join()
 
 
 def test_functions_are_told_apart_however_many_there_were(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
