@@ -67,8 +67,11 @@ def test_stop_button_while_joining_ends_the_processes(kernel: Kernel, method: st
         "def long():\n    print('begun')\n    time.sleep(100)\n"
         "processes = [context.Process(target=long) for _ in range(2)]"
     )
-    cell = kernel.start("for process in processes:\n    process.start()\nfor process in processes:\n    process.join()")
-    kernel.until(lambda: cell.text().count("begun") == 2, "both have begun")
+    cell = kernel.start(
+        "for process in processes:\n    process.start()\nprint('joining')\n"
+        "for process in processes:\n    process.join()"
+    )
+    kernel.until(lambda: cell.text().count("begun") == 2 and "joining" in cell.text(), "both have begun")
     kernel.interrupt()
     kernel.until(lambda: bool(cell.ended), "the cell is done")
     assert "KeyboardInterrupt" in cell.error
