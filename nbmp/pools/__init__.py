@@ -2,7 +2,7 @@
 
     a call                tasks      pickled where it is made
                           feeding    cut into tasks, a few ahead
-                          results    waited for
+                          results    waited for; `waited`: what all calls have in common
     the pool's thread     workers    follows all workers; `watched`: what a monitor asks of them
                           requests   what other threads ask it to do
                           giving     which worker gets which task
