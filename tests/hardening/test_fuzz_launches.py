@@ -7,6 +7,7 @@ that belong to them. Stacks are text, of which a rank may write any.
 from __future__ import annotations
 
 import array
+import mmap
 import os
 import signal
 import socket
@@ -22,6 +23,7 @@ from nbmp.launching import rank
 from nbmp.launching.channel import SETUP, TASK, plain
 from nbmp.launching.describing import crash_frames
 from nbmp.launching.frontends import PlainFrontend
+from nbmp.launching.left import NOTES_BYTES, Notes
 from nbmp.launching.messages import END_OF_STACKS, Request
 from nbmp.launching.methods import forkserver
 from nbmp.launching.record import RankRecord
@@ -163,6 +165,7 @@ class Asked:
     """Stands for the record of a rank that is asked."""
 
     pid, shown_as, state, seconds, ended = 1, 0, "running", 1.0, False
+    notes = Notes(mmap.mmap(-1, NOTES_BYTES), 0)
 
 
 def test_stacks_that_are_none_are_none() -> None:
