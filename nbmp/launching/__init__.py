@@ -3,7 +3,7 @@
 asked for            start       the public functions; `timeouts`, `default_method`, `gpus`, `seeds`
 started              starting    the steps of every launch: `setups`, `board`, `connecting`, `plan`
                      methods     how a process comes to life: fork, forkserver (`server`), spawn; `process`
-                     quiet       the moment for a fork; `sqlite`, `threads`: what libraries have to be told
+                     quiet       the moment for a fork; `sqlite`, `threads`, `libraries`: what these have to be told
 followed             supervisor  reads and shows what ranks send, into their `record`; `judging`, `describing`
                      context     waits; `changes`, `stopping`, `outcomes`, `interrupts`, `interrupted`
                      where       where ranks are and what they wait for; `left`: whose that was, of ranks that ended
