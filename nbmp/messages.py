@@ -16,7 +16,7 @@ class Message:
 
     __slots__ = ("_content", "_owned", "kind")
 
-    def __init__(self, kind: int, content: bytes | memoryview, owned: list[Any]) -> None:
+    def __init__(self, kind: int, content: bytes, owned: list[Any]) -> None:
         self.kind = kind
         self._content = content
         self._owned = owned
