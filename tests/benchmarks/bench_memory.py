@@ -1,6 +1,7 @@
 """Memory: one large argument for four spawned ranks, and how soon what was kept for reuse is given back.
 
-Sampled from /proc while the ranks run: PSS counts a page that several processes map once in all.
+Sampled from /proc while the ranks run: a page of theirs that several processes map counts once in all (PSS), a segment
+whole, whoever maps it.
 """
 
 import sys
@@ -34,13 +35,16 @@ def take(_: int, queue: Any, answers: Any) -> None:
         del array
 
 
-def proportional(pid: int | str) -> int:
-    """Return the PSS of a process in bytes, 0 when it is gone."""
+def own_memory(pid: int | str) -> int:
+    """Return the bytes that a process takes beside shared memory, 0 when it is gone.
+
+    Its part of a segment is left out: it changes while one process after the other is looked at.
+    """
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("Pss_Anon:", "Pss_File:")))
 
 
 def shared_memory() -> int:
@@ -49,19 +53,19 @@ def shared_memory() -> int:
 
 
 class Peak(threading.Thread):
-    """Follows the memory of ranks, and of this process beyond what it was; the argument counts whole, mapped or not."""
+    """Follows the memory of ranks, of segments, and of this process beyond what it was."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.bytes = 0
         self.pids: list[int] = []
         self.over = threading.Event()
-        self._own = proportional("self")
+        self._before = own_memory("self")
 
     def run(self) -> None:
         while not self.over.wait(LOOK_SECONDS):
-            mapped = sum(map(proportional, self.pids)) + proportional("self") - self._own
-            self.bytes = max(self.bytes, mapped, ARGUMENT)
+            mine = own_memory("self") - self._before
+            self.bytes = max(self.bytes, sum(map(own_memory, self.pids)) + mine + shared_memory())
 
 
 def argument() -> None:
