@@ -148,7 +148,8 @@ def test_reader_killed_inside_get_blocks_nobody(method: str) -> None:
     context = nbmp.start_processes(functions.wait_in_get, (q, ready), join=False, start_method=method)
     assert context is not None
     os.kill(ready.get(timeout=20), 9)
-    assert context.finished.wait(5)
+    with pytest.raises(nbmp.ProcessExitedException):
+        context.join(5)
     q.put("x")
     assert q.get(timeout=5) == "x"
 
@@ -203,7 +204,8 @@ def test_slot_of_a_killed_consumer_is_given_back(method: str) -> None:
             q.put(next(numbers), timeout=20)
         taken.get(timeout=20)
         os.kill(context.processes[0].pid or 0, 9)
-        assert context.finished.wait(5)
+        with pytest.raises(nbmp.ProcessExitedException):
+            context.join(5)
     while not q.empty():
         q.get(timeout=5)
     for _ in range(2):
