@@ -92,7 +92,10 @@ class Pool:
         except KeyboardInterrupt as press:
             result.interrupted(press)
             raise
-        return result.get()
+        try:
+            return result.get()
+        finally:
+            del result  # its error refers to this frame, and so to the caller's
 
     def apply_async(
         self,
@@ -225,8 +228,11 @@ class Pool:
         result = MapResult(self._workers, self)
         items = _sized(iterable)
         feed_map(self._workers, result, kind, func, items, self._size(items, chunksize), ahead=True)
-        value: list[Any] = result.get()
-        return value
+        try:
+            value: list[Any] = result.get()
+            return value
+        finally:
+            del result  # as in `apply`
 
     def _map_async(
         self,

@@ -70,7 +70,6 @@ class ProcessContext:
         self.frontend = frontend
         self.finished = threading.Event()
         self._owner = os.getpid()
-        self._error: ProcessException | None = None
         self._has_cleaner = self._is_cleaned_up = self._is_told = False
         self._joins: list[None] = []
         """One entry for each `join` that waits."""
@@ -158,9 +157,12 @@ class ProcessContext:
             error = self.error()
         finally:
             self._joins.pop()
-        if error is not None:
-            raise error.with_traceback(None)
-        return True
+        if error is None:
+            return True
+        try:
+            raise error
+        finally:
+            del error  # it refers to this frame, and so to its caller's: both would stay until garbage is collected
 
     def follow(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
         """As `join`, but a failure is not raised: `error` returns it afterwards. False when some still run."""
@@ -176,11 +178,9 @@ class ProcessContext:
         return self._is_over()
 
     def error(self) -> ProcessException | None:
-        """Return what `join` raises, now that `follow` has returned; the same object each time."""
+        """Return what `join` raises, now that `follow` has returned. Not kept: it refers to frames of its callers."""
         with self._changes.news:
-            if self._error is None:
-                self._error = error_of(self.ranks, self._stopped_by, self._stopped)
-            return self._error
+            return error_of(self.ranks, self._stopped_by, self._stopped)
 
     def mark_told(self) -> None:
         """Somebody has heard how they ended: nothing is said at exit."""
@@ -295,7 +295,7 @@ class ProcessContext:
         return f"rank {record.rank} of {title(self)}" if self.name or self.number else f"rank {record.rank}"
 
     def _finish(self) -> None:
-        line = self._error is None and self.failure_line()
+        line = not self._is_told and self.failure_line()
         if line:
             unjoined.remember(self._number, line)
         for action in self._at_end:

@@ -68,9 +68,14 @@ class AsyncResult(Waited):
             raise
         if not self.ready():
             raise TimeoutError
-        if self._error is not None:
-            raise self._error.with_traceback(None)
-        return self._value
+        if self._error is None:
+            return self._value
+        error = self._error
+        del self  # the error refers to this frame, which would keep it, and with it the frames of the callers
+        try:
+            raise error.with_traceback(None)
+        finally:
+            del error
 
     def done(self, index: int, value: Any) -> None:
         self._finished += 1
@@ -179,9 +184,12 @@ class Results(Waited):
                 if self._exhausted() and not self._outcomes:
                     self._owner = None
                     raise StopIteration from None
-        if error is not None:
+        if error is None:
+            return value
+        try:
             raise error.with_traceback(None)
-        return value
+        finally:
+            del error  # it refers to this frame, and so to its callers'
 
     def complete(self, error: BaseException | None = None) -> None:
         """All tasks are submitted; or the rest of them is not, because of an error."""
