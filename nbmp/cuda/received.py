@@ -23,11 +23,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 from weakref import ref
 
-import psutil
-
 from nbmp import threads
 from nbmp.cuda import driver
 from nbmp.cuda.devices import device_of, shown
+from nbmp.cuda.makers import must_run, why_not
 from nbmp.errors import DeviceError
 from nbmp.memory.descriptors import Owned
 from nbmp.memory.mappings import Key
@@ -97,7 +96,7 @@ def use(key: Key, lease: Owned, about: tuple[Any, ...], allocation: Allocation, 
     Raises
     ------
     DeviceError
-        When its device is not visible here, or the driver does not open it.
+        When its device is not visible here, its process has ended, or the driver does not open it.
     """
     make = partial(_use, key, lease, about, allocation, end)
     if allocation.handle in _opened or threading.current_thread() is not threading.main_thread():
@@ -143,11 +142,12 @@ def _open(allocation: Allocation, end: int) -> Opened:
     opened = _opened.get(allocation.handle)
     if opened is None:
         device = device_of(allocation.device)
+        what = f"memory of process {allocation.producer} on {shown(allocation.device)}"
+        must_run(what, allocation.producer)
         try:
             base = driver.open_memory(allocation.handle, device)
         except RuntimeError as error:
-            what = f"memory of process {allocation.producer} on {shown(allocation.device)}"
-            raise DeviceError(_why_not(what, allocation.producer, error)) from error
+            raise DeviceError(why_not(what, allocation.producer, error)) from error
         opened = _opened[allocation.handle] = Opened(base, device, allocation)
     if end > allocation.size:
         raise DeviceError(f"{end} bytes of an allocation of {allocation.size} were sent: the message is damaged")
@@ -160,36 +160,15 @@ def opened_event(handle: bytes, device: bytes, maker: int) -> int:
     Raises
     ------
     DeviceError
-        When its device is not visible here, or the driver does not open it.
+        When its device is not visible here, its process has ended, or the driver does not open it.
     """
+    number = device_of(device)
+    what = f"an event of process {maker} on {shown(device)}"
+    must_run(what, maker)
     try:
-        return driver.open_event(handle, device_of(device))
+        return driver.open_event(handle, number)
     except RuntimeError as error:
-        if isinstance(error, DeviceError):
-            raise
-        raise DeviceError(_why_not(f"an event of process {maker} on {shown(device)}", maker, error)) from error
-
-
-def _why_not(what: str, producer: int, error: RuntimeError) -> str:
-    text = f"{what} cannot be opened here ({error})"
-    if not _runs(producer):
-        return f"{text}: that process has ended, and what it made with it. It must run until all of it is received"
-    if "PeerAccess" in str(error):
-        return f"{text}: this process may not access that GPU. Use it on a GPU that may, or send cupy.asnumpy(array)"
-    return (
-        f"{text}. Both must be processes of this machine, in containers with the same --ipc and --pid namespaces; "
-        "memory of Tegra boards, and of WSL of old, cannot be shared so"
-    )
-
-
-def _runs(pid: int) -> bool:
-    """Return whether this process still has what it made; one that has ended and was not waited for has not."""
-    try:
-        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
+        raise DeviceError(why_not(what, maker, error)) from error
 
 
 def owned_by(memory: Any) -> Use | None:

@@ -15,7 +15,7 @@ import pytest
 
 import nbmp
 import nbmp.cuda
-from nbmp.cuda import driver, received
+from nbmp.cuda import driver, makers, received
 from nbmp.cuda.loans import loans
 from nbmp.memory import janitor
 from tests import scripts
@@ -302,9 +302,9 @@ def test_array_of_a_producer_that_was_killed_is_refused_with_the_reason(gpu: str
 def test_process_that_nobody_has_waited_for_has_ended() -> None:
     child = subprocess.Popen([sys.executable, "-c", "pass"])
     assert until(lambda: not is_running(child.pid))
-    assert not received._runs(child.pid)
+    assert not makers.runs(child.pid)
     child.wait()
-    assert received._runs(os.getpid())
+    assert makers.runs(os.getpid())
 
 
 def test_exit_timeout_is_not_negative() -> None:

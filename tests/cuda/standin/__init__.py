@@ -8,7 +8,8 @@ threads that do what they are told in order: work is late, as on a GPU, and even
                                                 puts them in its place
 
 It is strict where drivers are vague. What must not happen is written down (`violations`) as well as refused:
-    a handle opened in its own process, opened twice, opened on another device, or after its memory was freed
+    a handle opened in its own process, opened twice, opened on another device, or after its memory was freed or its
+    process ended
     memory freed while another process has it open, closed while work runs, closed and used (that is a SIGSEGV)
     a handle of an address inside an allocation, of managed memory, of memory of a stream-ordered pool
     an event opened or waited for after it was destroyed, destroyed before it is done, used on another device

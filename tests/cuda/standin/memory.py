@@ -81,7 +81,7 @@ class Memory(Events):
         if self.gpus[device] != gpu:
             raise self.refuse("a handle opened on another device", "cudaErrorInvalidDevice: invalid device ordinal")
         if not is_running(maker):
-            raise DriverError(INVALID)
+            raise self.refuse("a handle opened whose process has ended", INVALID)
         if not (self.folder / name).exists():
             raise self.refuse("a handle of memory that was freed", INVALID)
         with self._lock:
