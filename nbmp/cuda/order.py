@@ -11,9 +11,13 @@ The event must live until the receiver has opened it, and must not be recorded a
 receiver wait for later work, which may be waiting for the receiver. So it is lent as memory is, by a lease that travels
 along. It is used again, or destroyed, when that has ended and the event is done: until then the receiver's stream may
 be waiting for it. In the long run no event and no lease file are made.
+
+Drivers have a limited number of such events, some ten thousand. Where there is none to be had, or very many are under
+way, `put` waits until the GPU is done.
 """
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -32,8 +36,13 @@ from nbmp.pickling.arriving import came_along
 from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.parcel import Held
 
+_log = logging.getLogger("nbmp")
+
 SCAN = 4
 """How many events are asked whether they are free."""
+
+MOST = 1000
+"""How many events there are at most: of messages that nobody has received yet, on streams that are busy."""
 
 LOOKS = 8
 """How often an event recorded on an idle stream is asked whether it is done: that takes it some microseconds."""
@@ -48,7 +57,11 @@ class _Ticket:
         self.segment = Segment.create(1, PURPOSE)
         self.device = device
         self.event = driver.new_event(device)
-        self.handle = driver.event_handle(self.event, device)
+        try:
+            self.handle = driver.event_handle(self.event, device)
+        except RuntimeError:
+            driver.destroy_event(self.event, device)
+            raise
         self.used = 0.0
 
     def record(self, stream: int) -> None:
@@ -68,23 +81,35 @@ class _Tickets:
         self._lock = threading.RLock()
 
     def record(self, device: int, stream: int) -> "tuple[_Ticket, Owned] | None":
-        """Record a free event on this stream; return it with a lease, None when it is done already."""
+        """Record a free event on this stream; return it with a lease, None when it is done already.
+
+        Waits when there is no event.
+        """
         idle = driver.is_idle(stream, device)  # asked first: the event is work as well
         with self._lock:
             ticket = self._free(device)
+            if ticket is None:
+                driver.finish(device)
+                return None
             ticket.record(stream)
             ticket.used = time.monotonic()
             if idle and any(ticket.is_done() for _ in range(LOOKS)):
                 return None
             return ticket, ticket.segment.lend()
 
-    def _free(self, device: int) -> _Ticket:
+    def _free(self, device: int) -> _Ticket | None:
         for _ in range(min(SCAN, len(self._queue))):
             ticket = self._queue[0]
             self._queue.rotate(-1)
             if ticket.device == device and ticket.is_free():
                 return ticket
-        ticket = _Ticket(device)
+        if len(self._queue) >= MOST:
+            return None
+        try:
+            ticket = _Ticket(device)
+        except RuntimeError as error:  # the driver has no more, or none at all
+            _log.debug("no event is to be had to send along (%s): the array is sent when it is complete", error)
+            return None
         self._by_key[ticket.segment.key] = ticket
         self._queue.append(ticket)
         return ticket

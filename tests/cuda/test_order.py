@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nbmp
-from nbmp.cuda import order
+from nbmp.cuda import driver, order
 from tests.cuda import functions, standin
 from tests.cuda.asking import Rank
 from tests.cuda.machine import array, look, side_stream, values, write, write_late
@@ -142,6 +142,35 @@ def test_event_of_a_message_that_nobody_reads_is_free_again(machine: standin.Sta
         machine.finish(0)
     assert until(lambda: order.tickets.trim() == 0)
     assert len(machine.noted("events")) == 1
+
+
+def test_put_waits_for_the_gpu_when_very_many_events_are_under_way(
+    machine: standin.StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order, "MOST", 2)
+    queue, sent = nbmp.Queue(), array([0])
+    for number in (1, 2, 3):
+        assert machine.is_idle(0, 0) is (number == 1)
+        write_late(sent, [number], 0.3)
+        queue.put(sent)
+    assert machine.is_idle(0, 0)
+    assert len(machine.noted("events")) == 2
+    assert [values(queue.get(timeout=20)) for _ in range(3)] == [[3]] * 3
+
+
+def test_put_waits_for_the_gpu_where_the_driver_gives_no_event(
+    machine: standin.StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(event: int, device: int) -> bytes:
+        raise standin.DriverError("cudaErrorNotSupported: operation not supported")
+
+    monkeypatch.setattr(driver, "event_handle", refuse)
+    queue, sent = nbmp.Queue(), array([0])
+    write_late(sent, [1], 0.3)
+    queue.put(sent)
+    assert machine.is_idle(0, 0)
+    assert values(queue.get(timeout=20)) == [1]
+    assert not list(machine.folder.glob("event-*"))
 
 
 def test_event_is_not_used_again_before_it_is_done(machine: standin.StandIn) -> None:
