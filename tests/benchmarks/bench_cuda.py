@@ -45,7 +45,9 @@ def torchs() -> sides.Side | None:
     process.start()
 
     def make(size: int) -> Any:
-        return torch.ones(size, dtype=torch.uint8, device="cuda")
+        made = torch.ones(size, dtype=torch.uint8, device="cuda")
+        torch.cuda.synchronize()
+        return made
 
     return sides.Side("torch", requests, answers, make, make, sides.ender(requests, process))
 
@@ -81,7 +83,9 @@ def main() -> None:
     import cupy
 
     def make(size: int) -> Any:
-        return cupy.ones(size, cupy.uint8)
+        made = cupy.ones(size, cupy.uint8)
+        cupy.cuda.runtime.deviceSynchronize()
+        return made
 
     mine, torch = ours(make), torchs()
     if torch is None:

@@ -12,6 +12,8 @@ Without CuPy, whose wheel needs no GPU, only what needs none is left.
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -43,7 +45,19 @@ def gpu(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monk
         yield from _stand_in(folder, monkeypatch, request)
     else:
         yield "gpu"
+        _end_if_the_gpu_failed()
         assert until(_nothing_is_shared)
+
+
+def _end_if_the_gpu_failed() -> None:
+    """End this process of pytest-xdist, which starts another: an error of a GPU's work is that of all that follows."""
+    try:
+        driver.finish(0)
+    except RuntimeError as error:
+        if "PYTEST_XDIST_WORKER" not in os.environ:
+            raise
+        print(f"the GPU failed, so this worker ends: {error}", file=sys.__stderr__, flush=True)
+        os._exit(1)
 
 
 @pytest.fixture
