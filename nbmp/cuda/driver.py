@@ -5,12 +5,14 @@ shared memory. Devices are CuPy's numbers of this process; streams and events ar
 """
 
 import ctypes
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from nbmp import platforms
+from nbmp.cuda import libcuda
 from nbmp.errors import CudaForkError, DeviceError
 
 _missing: ImportError | None = None
@@ -26,8 +28,15 @@ _IS_MANAGED = 8
 
 _INVALID_VALUE = 1
 """CUDA_ERROR_INVALID_VALUE."""
+_CAPTURED = range(900, 910)
+"""cudaErrorStreamCapture...: what was asked for cannot be had while a stream is captured into a graph."""
+_STRICT, _RELAXED = 0, 2
+"""CU_STREAM_CAPTURE_MODE_GLOBAL, which threads begin with, and CU_STREAM_CAPTURE_MODE_RELAXED."""
 _NOT_READY = 600
 """cudaErrorNotReady. Any other error is that of earlier work, and does not pass."""
+
+_LOOK_SECONDS = 0.05
+"""How often a captured stream is looked at."""
 
 Memory = Any
 """CuPy's `BaseMemory`, which is freed with its last reference."""
@@ -86,15 +95,27 @@ def device_uuid(device: int) -> bytes:
     """
     device_count()  # initialises the driver
     number, uuid = ctypes.c_int(), (ctypes.c_ubyte * 16)()
-    _call("cuDeviceGet", ctypes.byref(number), device)
-    _call("cuDeviceGetUuid_v2", ctypes.byref(uuid), number)
+    libcuda.call("cuDeviceGet", ctypes.byref(number), device)
+    libcuda.call("cuDeviceGetUuid_v2", ctypes.byref(uuid), number)
     return bytes(uuid)
 
 
 def finish(device: int) -> None:
-    """Wait until all that was asked of this device by this process is done."""
+    """Wait until all that was asked of this device by this process is done, and no stream of it is captured."""
     with cupy.cuda.Device(device):
+        while not _is_finished():
+            time.sleep(_LOOK_SECONDS)
+
+
+def _is_finished() -> bool:
+    """Wait for the current device; return False when one of its streams is captured into a graph."""
+    try:
         cupy.cuda.runtime.deviceSynchronize()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if error.status not in _CAPTURED:
+            raise
+        return False
+    return True
 
 
 # --- memory -------------------------------------------------------------------------------------------
@@ -104,7 +125,7 @@ def address_range(pointer: int, device: int) -> tuple[int, int]:
     """Return address and size of the driver's allocation that this address lies in."""
     base, size = ctypes.c_uint64(), ctypes.c_size_t()
     with _context(device):
-        _call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer))
+        libcuda.call("cuMemGetAddressRange_v2", ctypes.byref(base), ctypes.byref(size), ctypes.c_uint64(pointer))
     return base.value, size.value
 
 
@@ -118,7 +139,7 @@ def _attribute(number: int, pointer: int) -> int:
     """Return an attribute of the memory there, 0 for memory that is none of CUDA's (CuPy's `malloc_system`)."""
     answer = ctypes.c_uint64()  # one byte or more is written: the rest stays 0
     arguments = ctypes.byref(answer), ctypes.c_int(number), ctypes.c_uint64(pointer)
-    _call("cuPointerGetAttribute", *arguments, allowed=_INVALID_VALUE)
+    libcuda.call("cuPointerGetAttribute", *arguments, allowed=_INVALID_VALUE)
     return answer.value
 
 
@@ -252,21 +273,45 @@ def wait_for(event: int, stream: int, device: int) -> None:
         cupy.cuda.runtime.streamWaitEvent(stream, event)
 
 
-# --- libcuda ------------------------------------------------------------------------------------------
+# --- graphs -------------------------------------------------------------------------------------------
 
 
-@cache
-def _libcuda() -> ctypes.CDLL:
-    return ctypes.CDLL(platforms.CUDA_LIBRARY)
+def refuse_capture(stream: int, device: int) -> None:
+    """Raise DeviceError when this stream is captured into a graph: to ask it anything would end that with an error."""
+    with cupy.cuda.Device(device):
+        if _is_captured(stream):
+            raise DeviceError(
+                "the current stream is being captured into a CUDA graph: send and receive arrays before or after that, "
+                "or while another stream is the current one"
+            )
 
 
-def _call(name: str, *arguments: Any, allowed: int = 0) -> None:
-    code = getattr(_libcuda(), name)(*arguments)
-    if code not in (0, allowed):
-        raise DeviceError(f"{name} failed with CUDA's error {code} ({_error_name(code)})")
+def _is_captured(stream: int) -> bool:
+    try:
+        return bool(cupy.cuda.runtime.streamIsCapturing(stream))
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if error.status not in _CAPTURED:
+            raise
+        return True  # the default stream, while one is captured that it waits for
+    except RuntimeError:  # it is, but an error has ended that
+        return True
 
 
-def _error_name(code: int) -> str:
-    name = ctypes.c_char_p()
-    _libcuda().cuGetErrorName(code, ctypes.byref(name))
-    return (name.value or b"unknown").decode()
+@contextmanager
+def beside_captures() -> Iterator[None]:
+    """Have what this thread asks for be no part of what other threads capture into graphs.
+
+    A mere look at an event would end that with an error, as CUDA has it when nothing else is said.
+    """
+    before = _exchanged_mode(_RELAXED)
+    try:
+        yield
+    finally:
+        _exchanged_mode(before)
+
+
+def _exchanged_mode(mode: int) -> int:
+    """Set how this thread minds captures; return how it did."""
+    found = ctypes.c_int(mode)
+    code = libcuda.library().cuThreadExchangeStreamCaptureMode(ctypes.byref(found))
+    return found.value if code == 0 else _STRICT  # CUDA is not initialised, or the process ends

@@ -54,6 +54,13 @@ def reduce_array(array: Any) -> Reduced:
     kind = dtype_text(array.dtype) or array.dtype
     if not array.size:
         return arriving.empty, (uuid_of(device), array.shape, kind)
+    driver.refuse_capture(driver.current_stream(device), device)
+    with driver.beside_captures():
+        return _reduced(luggage, array, kind)
+
+
+def _reduced(luggage: Luggage, array: Any, kind: Any) -> Reduced:
+    device = array.data.device_id
     use = owned_by(array.data.mem) or around(array.data.ptr)
     if use is None and luggage.farewell:
         return arriving.from_host, (driver.to_host(array), uuid_of(device))
@@ -152,7 +159,12 @@ def _about_event(event: Any) -> Told:
             f"the event cannot be shared with other processes ({error}): make it by cupy.cuda.Event("
             "disable_timing=True, interprocess=True), and send it while its device is the current one"
         ) from error
-    return Told((handle, uuid_of(device), os.getpid()), is_over=lambda: driver.is_done(event.ptr, device))
+    return Told((handle, uuid_of(device), os.getpid()), is_over=lambda: _is_done(event, device))
+
+
+def _is_done(event: Any, device: int) -> bool:
+    with driver.beside_captures():
+        return driver.is_done(event.ptr, device)
 
 
 REDUCERS = {cupy.ndarray: reduce_array, cupy.cuda.Event: reduce_event}

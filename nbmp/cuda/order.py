@@ -119,7 +119,9 @@ class _Tickets:
 
     def trim(self, idle: float = 0.0) -> int:
         """Let go of free events that were not used during the last `idle` seconds; return how many are left."""
-        with self._lock:
+        if not self._queue:
+            return 0
+        with self._lock, driver.beside_captures():
             latest = time.monotonic() - idle
             for ticket in [ticket for ticket in self._queue if ticket.used <= latest and ticket.is_free()]:
                 self._queue.remove(ticket)
@@ -187,16 +189,18 @@ def wait_for_moment(index: int, handle: bytes, name: bytes, sender: int) -> None
     Raises
     ------
     DeviceError
-        When the sender has ended before its work was done.
+        When the sender has ended before its work was done, or the stream is captured into a graph.
     """
     device = device_of(name)
     stream = driver.current_stream(device)
-    ticket = tickets.own(key_of(came_along(index)))
-    if ticket is not None:
-        driver.wait_for(ticket.event, stream, device)
-        return
-    event = opened_event(handle, name, sender)
-    try:
-        driver.wait_for(event, stream, device)
-    finally:
-        driver.destroy_event(event, device)
+    driver.refuse_capture(stream, device)
+    with driver.beside_captures():
+        ticket = tickets.own(key_of(came_along(index)))
+        if ticket is not None:
+            driver.wait_for(ticket.event, stream, device)
+            return
+        event = opened_event(handle, name, sender)
+        try:
+            driver.wait_for(event, stream, device)
+        finally:
+            driver.destroy_event(event, device)

@@ -145,7 +145,8 @@ def _open(allocation: Allocation, end: int) -> Opened:
         what = f"memory of process {allocation.producer} on {shown(allocation.device)}"
         must_run(what, allocation.producer)
         try:
-            base = driver.open_memory(allocation.handle, device)
+            with driver.beside_captures():
+                base = driver.open_memory(allocation.handle, device)
         except RuntimeError as error:
             raise DeviceError(why_not(what, allocation.producer, error)) from error
         opened = _opened[allocation.handle] = Opened(base, device, allocation)
@@ -212,6 +213,11 @@ def _see_to_the_end() -> None:
 
 
 def _give_back() -> None:
+    with driver.beside_captures():
+        _give_back_until_all_is()
+
+
+def _give_back_until_all_is() -> None:
     global _is_seen_to
     latest: list[Any] = []
     while True:

@@ -93,9 +93,11 @@ def ipc_collect() -> None:
     Raises
     ------
     ModuleNotFoundError, DeviceError
-        Without CuPy or without a driver; says what to install.
+        Without CuPy or without a driver; says what to install. While the current stream is captured into a graph.
     """
     driver.check()
+    device = driver.current_device()
+    driver.refuse_capture(driver.current_stream(device), device)
     received.settle()
     janitor.trim()
 

@@ -154,6 +154,23 @@ def _stream(non_blocking: bool) -> Any:
     return cupy.cuda.Stream(non_blocking=non_blocking)
 
 
+@contextlib.contextmanager
+def captured_stream() -> Iterator[None]:
+    """Have a current stream that is captured into a graph; fails in the end when that was spoilt."""
+    with side_stream():
+        if is_stand_in():
+            assert standin.machine is not None
+            with standin.machine.capturing(standin.SIDE):
+                yield
+            return
+        stream = cupy.cuda.get_current_stream()
+        stream.begin_capture(cupy.cuda.runtime.streamCaptureModeGlobal)
+        try:
+            yield
+        finally:
+            stream.end_capture()
+
+
 def event() -> Any:
     """Return an event for other processes."""
     if not is_stand_in():

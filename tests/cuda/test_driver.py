@@ -14,7 +14,7 @@ import cupy
 import pytest
 
 import nbmp
-from nbmp.cuda import driver
+from nbmp.cuda import driver, libcuda
 from tests import fakecuda
 from tests.cuda import standin
 
@@ -43,6 +43,14 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
 }
 int cuDeviceGet(int *found, int ordinal) { *found = ordinal + 100; return ordinal > 1 ? 101 : 0; }
 int cuDeviceGetUuid_v2(void *uuid, int found) { memset(uuid, found, 16); return 0; }
+_Thread_local int mode;                   /* how this thread minds captures */
+int cuThreadExchangeStreamCaptureMode(int *found) {
+    int before = mode;
+    if (device < 0) return 3;
+    mode = *found;
+    *found = before;
+    return 0;
+}
 int cuGetErrorName(int code, const char **name) {
     *name = code == 201 ? "CUDA_ERROR_INVALID_CONTEXT" : code == 101 ? "CUDA_ERROR_INVALID_DEVICE" : "CUDA_ERROR_OTHER";
     return 0;
@@ -76,7 +84,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ctypes.CDLL:
         def __exit__(self, *_: object) -> None:
             Device(self.before).use()
 
-    monkeypatch.setattr(driver, "_libcuda", lambda: found)
+    monkeypatch.setattr(libcuda, "library", lambda: found)
     monkeypatch.setattr(driver, "device_count", lambda: 2)
     monkeypatch.setattr(cupy.cuda, "Device", Device)
     return found
@@ -113,6 +121,63 @@ def test_uuid_is_that_of_the_device_and_errors_have_names(library: ctypes.CDLL) 
         driver.address_range(address(0x10000, 1), 0)
 
 
+@fakecuda.NEEDS_COMPILER
+def test_work_beside_captures_leaves_the_threads_mode_as_it_was(library: ctypes.CDLL) -> None:
+    def mode() -> int:
+        return ctypes.c_int.in_dll(library, "mode").value
+
+    with driver.beside_captures():  # CUDA is not initialised yet
+        assert mode() == 0
+    library.bind(0)
+    with driver.beside_captures(), driver.beside_captures():
+        assert mode() == 2
+    assert mode() == 0
+
+
+def runtime_error(status: int) -> Exception:
+    return cupy.cuda.runtime.CUDARuntimeError(status)  # type: ignore[no-any-return]
+
+
+def test_captured_stream_is_refused_and_a_device_that_failed_is_not_taken_for_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cupy.cuda, "Device", lambda _: contextlib.nullcontext())
+
+    def answer(found: object) -> None:
+        def ask(_: int) -> object:
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        monkeypatch.setattr(cupy.cuda.runtime, "streamIsCapturing", ask)
+
+    answer(False)
+    driver.refuse_capture(1, 0)
+    for found in (True, runtime_error(906), RuntimeError("the stream was capturing")):
+        answer(found)
+        with pytest.raises(nbmp.DeviceError, match="captured into a CUDA graph"):
+            driver.refuse_capture(1, 0)
+    answer(runtime_error(700))
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaErrorIllegalAddress"):
+        driver.refuse_capture(1, 0)
+
+
+def test_device_is_not_done_before_captures_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = [runtime_error(900), runtime_error(901)]
+
+    def synchronize() -> None:
+        if errors:
+            raise errors.pop()
+
+    monkeypatch.setattr(cupy.cuda, "Device", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(cupy.cuda.runtime, "deviceSynchronize", synchronize)
+    driver.finish(0)
+    assert not errors
+    errors.append(runtime_error(700))
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError):
+        driver.finish(0)
+
+
 def test_event_of_a_device_that_failed_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cupy.cuda, "Device", lambda _: contextlib.nullcontext())
     for code, over in ((0, True), (600, False), (700, True), (719, True)):
@@ -144,6 +209,7 @@ CALLS = {
     "ipcOpenEventHandle": "ipcOpenEventHandle(bytes handle)",
     "ipcOpenMemHandle": "ipcOpenMemHandle(bytes handle, unsigned int flags=",
     "memcpyAsync": "memcpyAsync(intptr_t dst, intptr_t src, size_t size, int kind, intptr_t stream)",
+    "streamIsCapturing": "streamIsCapturing(intptr_t stream)",
     "streamQuery": "streamQuery(intptr_t stream)",
     "streamSynchronize": "streamSynchronize(intptr_t stream)",
     "streamWaitEvent": "streamWaitEvent(intptr_t stream, intptr_t event, unsigned int flags=0)",

@@ -12,6 +12,7 @@ It is strict where drivers are vague. What must not happen is written down (`vio
     process ended
     memory freed while another process has it open, closed while work runs, closed and used (that is a SIGSEGV)
     a handle of an address inside an allocation, of managed memory, of memory of a stream-ordered pool
+    anything asked of a stream that is captured into a graph, or that would end the capture of another thread
     an event opened or waited for after it was destroyed, destroyed before it is done, used on another device
 A driver counts how often a handle was opened, and lets those bytes of it that mean nothing differ from time to time:
 here they always differ, and the second opening is refused, since it must not be needed.

@@ -64,6 +64,7 @@ class Events(Streams):
         return self._entered(Event(name, device, maker))
 
     def is_done(self, event: int, device: int) -> bool:
+        self.spoil_capture()
         recorded, done = self._state(self._found(event).name)
         return recorded == done
 
@@ -76,6 +77,7 @@ class Events(Streams):
         del self._events[event]
 
     def record(self, event: int, stream: int, device: int) -> None:
+        self.spoil_capture(stream)
         found = self._found(event)
         if found.device != device:
             raise self.refuse("an event recorded on a stream of another device", INVALID)
@@ -94,6 +96,7 @@ class Events(Streams):
         self.stream(stream).put(work)
 
     def wait_for(self, event: int, stream: int, device: int) -> None:
+        self.spoil_capture(stream)
         found = self._found(event)
         if not (self.folder / found.name).exists() and is_running(found.maker):
             raise self.refuse("an event waited for that its process has destroyed", INVALID)

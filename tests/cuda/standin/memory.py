@@ -72,6 +72,7 @@ class Memory(Events):
         return known + os.urandom(64 - len(known))
 
     def open_memory(self, handle: bytes, device: int) -> int:
+        self.spoil_capture()
         raw, gpu, maker = HANDLE.unpack_from(handle)
         name = raw.decode()
         if self.is_denied(gpu):
@@ -96,6 +97,7 @@ class Memory(Events):
         return base
 
     def close_memory(self, base: int, device: int) -> None:
+        self.spoil_capture()
         with self._lock:
             if base not in self._opened:
                 raise self.refuse("memory closed that is not open", _VALUE)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from nbmp.errors import DeviceError
 from tests.cuda.standin.folder import Machine
 
 DEFAULT = 0
@@ -56,6 +58,7 @@ class Streams(Machine):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._streams: dict[int, Stream] = {}
+        self._captured: set[int] = set()
         self._current = threading.local()
 
     # --- the driver module's functions ---
@@ -65,18 +68,51 @@ class Streams(Machine):
 
     def is_idle(self, stream: int, device: int) -> bool:
         """Say so of this stream alone: whether a driver looks at those that the default stream waits for is vague."""
+        self.spoil_capture(stream)
         return self.stream(stream).idle()
 
     def synchronize(self, stream: int, device: int) -> None:
+        self.spoil_capture(stream)
         if stream == DEFAULT:
             self.stream(BLOCKING).synchronize()
         self.stream(stream).synchronize()
 
+    def refuse_capture(self, stream: int, device: int) -> None:
+        if stream in self._captured:
+            raise DeviceError("the current stream is being captured into a CUDA graph")
+
+    @contextlib.contextmanager
+    def beside_captures(self) -> Iterator[None]:
+        before = getattr(self._current, "beside", False)
+        self._current.beside = True
+        try:
+            yield
+        finally:
+            self._current.beside = before
+
     def finish(self, device: int) -> None:
+        while self._captured:
+            time.sleep(0.01)
         for stream in list(self._streams.values()):
             stream.synchronize()
 
     # --- for the tests ---
+
+    @contextlib.contextmanager
+    def capturing(self, number: int) -> Iterator[None]:
+        """Have this stream captured into a graph."""
+        self._captured.add(number)
+        try:
+            yield
+        finally:
+            self._captured.remove(number)
+
+    def spoil_capture(self, stream: int | None = None) -> None:
+        """Note it when this stream is captured; or any, in a thread that has not said that it works beside captures."""
+        if stream in self._captured:
+            raise self.refuse("a captured stream asked for something else", "cudaErrorStreamCaptureUnsupported")
+        if self._captured and not getattr(self._current, "beside", False):
+            self.violation("a capture of another thread spoilt")
 
     def stream(self, number: int) -> Stream:
         with self._lock:
