@@ -42,8 +42,10 @@ def test_get_that_has_to_wait_is_refused_while_the_current_stream_is_captured(gp
 
 def test_work_of_other_threads_spoils_no_capture(gpu: str) -> None:
     queue, sent, done = nbmp.Queue(), array([0]), event()
-    write_late(sent, [1], 0.3)
-    queue.put((sent, done))
+    for number in (0, 1):
+        write_late(sent, [number], 0.3)
+        queue.put((sent, done))
+    queue.get(timeout=20)  # whether its event is done is asked from now on
     with captured_stream():
         in_a_thread(nbmp.trim)
         in_a_thread(lambda: queue.put(sent))
