@@ -14,17 +14,21 @@ so by themselves, under `spawn` and `forkserver` (a fork is refused once CUDA is
 
 **What waits**
 
-`put` waits for nothing. An event on the caller's current stream, recorded when the array is put, is waited for by the
-current stream of whoever receives it: on the GPU, not in Python. Work on other streams is the caller's to order, by an
-event that is sent as well: `cupy.cuda.Event(disable_timing=True, interprocess=True)`. What one side writes after that
-the other sees when it has been ordered so, or synchronised.
+`put` waits for nothing, unless a thousand events are under way. An event on the caller's current stream, recorded when
+the array is put, is waited for by the current stream of whoever receives it: on the GPU, not in Python. Work on other
+streams is the caller's to order, by an event that is sent as well: `cupy.cuda.Event(disable_timing=True,
+interprocess=True)`. What one side writes after that the other sees when it has been ordered so, or synchronised.
+Whoever records an event keeps it until it is done. While a stream is captured into a CUDA graph nothing can be sent or
+received by it, and what was received has to be kept: it would be given back when the capture ends, and CUDA may end it
+for that.
 
 **How long memory lives**
 
 Whoever sends keeps the memory until all who received it, directly or from others, have dropped it, or have ended, in
 whatever way; also when a message is thrown away unread. A process that lends memory waits at its exit for those who
-have it, `set_exit_timeout` seconds at most, and says who they are. A process that is killed takes its memory along:
-what others do with it is then undefined, as CUDA has it.
+have it, `set_exit_timeout` seconds at most, and says who they are. A process that is killed takes its memory and its
+work along: what others do with it is then undefined, as CUDA has it, and who waits for it on the GPU may wait for ever.
+What they have not received yet is refused.
 
 **On which device**
 

@@ -4,13 +4,10 @@ A driver keeps what it needs to open an event in a file that outlives a killed p
 that waits for it waits for ever. So whether the maker runs is asked first, not only when the driver refuses.
 """
 
-import select
+import os
 
-import psutil
-
-from nbmp import platforms
 from nbmp.errors import DeviceError
-from nbmp.memory.descriptors import made
+from nbmp.platforms.files import content
 
 _ENDED = "that process has ended, and what it made with it. It must run until all of it is received"
 
@@ -37,22 +34,9 @@ def why_not(what: str, maker: int, error: RuntimeError) -> str:
 
 
 def runs(pid: int) -> bool:
-    """Return whether this process still has what it made; one that has ended and was not waited for has not."""
-    try:
-        ended = made(platforms.exit_sentinel, pid)
-    except ProcessLookupError:
-        return False
-    except OSError:  # no descriptors of processes here, or no more descriptors
-        return _looks_running(pid)
-    poll = select.poll()
-    poll.register(ended, select.POLLIN)
-    return not poll.poll(0)
+    """Return whether this process still has what it made; one that has ended and was not waited for has not.
 
-
-def _looks_running(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True
+    Asked of its first thread: a killed process is that one's zombie before its other threads have ended.
+    """
+    fields = content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return fields[0] not in (b"Z", b"X") if fields else os.path.exists(f"/proc/{pid}")

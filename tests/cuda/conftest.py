@@ -2,10 +2,9 @@
 
     python3 -m pytest -m gpu -n 4 tests/cuda
 
-Those on a GPU want a run of their own (a process each 3 s or so: `-n 4` helps): they initialise CUDA in the process of
-the tests, which then cannot fork ranks. They compile small kernels: where there is no CUDA toolkit, install CuPy as
-`cupy-cuda12x[ctk]`. In this folder they need CuPy, cloudpickle, numpy, psutil, threadpoolctl, pytest, pytest-timeout
-and pytest-xdist; those that run a kernel of Jupyter are skipped without jupyter_client.
+Those on a GPU want a run of their own, since they initialise CUDA in the process of the tests, which then cannot fork
+ranks: see CONTRIBUTING.md. They compile small kernels. Those that run a kernel of Jupyter are skipped without
+jupyter_client.
 Without CuPy, whose wheel needs no GPU, only what needs none is left.
 """
 

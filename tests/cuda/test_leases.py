@@ -304,6 +304,7 @@ def test_process_that_nobody_has_waited_for_has_ended() -> None:
     assert until(lambda: not is_running(child.pid))
     assert not makers.runs(child.pid)
     child.wait()
+    assert not makers.runs(child.pid)
     assert makers.runs(os.getpid())
 
 

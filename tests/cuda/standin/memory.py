@@ -17,6 +17,7 @@ from tests.cuda.standin.events import HANDLE, INVALID, Events
 from tests.cuda.standin.folder import DriverError, is_running
 
 PAGE = mmap.PAGESIZE
+_MAP_FIXED = 0x10
 FREED = 0xDD
 """What is written over memory that is freed."""
 
@@ -50,6 +51,7 @@ class Memory(Events):
         super().__init__(folder)
         self._allocations: dict[int, Allocation] = {}
         self._opened: dict[int, Opened] = {}
+        self._left: dict[int, list[int]] = {}
 
     # --- the driver module's functions ---
 
@@ -135,12 +137,17 @@ class Memory(Events):
     # --- for the tests ---
 
     def allocate(self, size: int, device: int = 0, kind: str = "plain") -> Any:
-        """Return a `MemoryPointer` to an allocation of the driver's of its own; freed with its last reference."""
+        """Return a `MemoryPointer` to an allocation of the driver's of its own; freed with its last reference.
+
+        It lies where one of the same size has lain that was freed, as a driver has it.
+        """
         name = f"m{uuid.uuid4().hex[:15]}"
         whole = -(-max(1, size) // PAGE) * PAGE
         with (self.folder / name).open("wb") as file:
             file.truncate(whole)
-        base = _map(self.folder / name, whole)
+        with self._lock:
+            left = self._left.get(whole)
+            base = _map(self.folder / name, whole, left.pop() if left else None)
         self._allocations[base] = Allocation(name, whole, device, kind)
         owner = Owner(self, base)
         return cupy.cuda.MemoryPointer(cupy.cuda.UnownedMemory(base, whole, owner, device), 0)
@@ -152,6 +159,8 @@ class Memory(Events):
                 self.violation(f"memory freed that process {opened.name} has open")
         ctypes.memset(base, FREED, found.size)
         (self.folder / found.name).unlink(missing_ok=True)
+        with self._lock:
+            self._left.setdefault(found.size, []).append(base)
 
     # --- inner ---
 
@@ -181,10 +190,11 @@ class Owner:
         self._memory.free(self._base)
 
 
-def _map(path: Path, size: int) -> int:
+def _map(path: Path, size: int, place: int | None = None) -> int:
     """Return where the file is mapped. No mmap object: that would keep a descriptor."""
+    how = mmap.MAP_SHARED | (0 if place is None else _MAP_FIXED)
     with path.open("r+b") as file:
-        address = _libc.mmap(None, size, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, file.fileno(), 0)
+        address = _libc.mmap(place, size, mmap.PROT_READ | mmap.PROT_WRITE, how, file.fileno(), 0)
     assert address not in (None, ctypes.c_void_p(-1).value)
     return int(address)
 
