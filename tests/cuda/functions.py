@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import nbmp.cuda
-from nbmp.cuda import received
+from nbmp.cuda import driver, received
 from nbmp.cuda.loans import loans
 from tests.cuda.machine import array, look, record, side_stream, values, wait_for, write, write_late
 from tests.waiting import until
@@ -213,6 +213,11 @@ def show_or_error(rank: int, requests: Any, answers: Any) -> None:
             return
         answers.put(values(found))
         del found
+
+
+def tell_gpu(rank: int) -> tuple[str, int, list[Any]]:
+    """Tell which GPU this rank may use, how many CUDA has here, and what was made there."""
+    return os.environ["CUDA_VISIBLE_DEVICES"], driver.device_count(), values(array([rank]))
 
 
 def make_on(rank: int, device: int) -> Any:
