@@ -28,7 +28,7 @@ _IS_MANAGED = 8
 
 _INVALID_VALUE = 1
 """CUDA_ERROR_INVALID_VALUE."""
-_CAPTURED = range(900, 910)
+_CAPTURED = range(900, 909)
 """cudaErrorStreamCapture...: what was asked for cannot be had while a stream is captured into a graph."""
 _STRICT, _RELAXED = 0, 2
 """CU_STREAM_CAPTURE_MODE_GLOBAL, which threads begin with, and CU_STREAM_CAPTURE_MODE_RELAXED."""

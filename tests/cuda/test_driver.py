@@ -157,9 +157,10 @@ def test_captured_stream_is_refused_and_a_device_that_failed_is_not_taken_for_on
         answer(found)
         with pytest.raises(nbmp.DeviceError, match="captured into a CUDA graph"):
             driver.refuse_capture(1, 0)
-    answer(runtime_error(700))
-    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="cudaErrorIllegalAddress"):
-        driver.refuse_capture(1, 0)
+    for code, name in ((700, "cudaErrorIllegalAddress"), (909, "cudaErrorTimeout")):
+        answer(runtime_error(code))
+        with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match=name):
+            driver.refuse_capture(1, 0)
 
 
 def test_device_is_not_done_before_captures_are(monkeypatch: pytest.MonkeyPatch) -> None:
