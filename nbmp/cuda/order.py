@@ -88,14 +88,14 @@ class _Tickets:
         idle = driver.is_idle(stream, device)  # asked first: the event is work as well
         with self._lock:
             ticket = self._free(device)
-            if ticket is None:
-                driver.finish(device)
-                return None
-            ticket.record(stream)
-            ticket.used = time.monotonic()
-            if idle and any(ticket.is_done() for _ in range(LOOKS)):
-                return None
-            return ticket, ticket.segment.lend()
+            if ticket is not None:
+                ticket.record(stream)
+                ticket.used = time.monotonic()
+                if idle and any(ticket.is_done() for _ in range(LOOKS)):
+                    return None
+                return ticket, ticket.segment.lend()
+        driver.finish(device)
+        return None
 
     def _free(self, device: int) -> _Ticket | None:
         for _ in range(min(SCAN, len(self._queue))):
