@@ -178,22 +178,18 @@ def test_segment_with_a_name_in_dev_shm_is_recognised() -> None:
     assert rows() == []
 
 
-def opened_by_a_snapshot() -> int:
-    """Return how often one opens a file or lists a folder."""
-    global _events
-    _events = 0
-    nbmp.memory_usage()
-    return _events
-
-
-_events = 0
-
-
 @ONLY_BY_DESCRIPTOR
 def test_cost_grows_with_processes_and_nothing_that_is_opened_stays_open() -> None:
+    events = [0]  # no global: that would be None when the interpreter ends
+
     def count(event: str, _: object) -> None:
-        global _events
-        _events += event in ("open", "os.listdir", "os.scandir")
+        events[0] += event in ("open", "os.listdir", "os.scandir")
+
+    def opened_by_a_snapshot() -> int:
+        """Return how often one opens a file or lists a folder."""
+        before = events[0]
+        nbmp.memory_usage()
+        return events[0] - before
 
     nbmp.memory_usage()
     sys.addaudithook(count)  # cannot be taken away again
