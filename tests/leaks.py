@@ -159,12 +159,32 @@ def _children() -> dict[tuple[int, float], str]:
     """Return the live descendants of this process, helpers left out."""
     found: dict[tuple[int, float], str] = {}
     commands: dict[int, str] = {}
-    for child in psutil.Process().children(recursive=True):  # parents first
+    for pid in _descendants(os.getpid()):  # parents first
         with contextlib.suppress(psutil.NoSuchProcess):
+            child = psutil.Process(pid)
             command = commands[child.pid] = " ".join(child.cmdline())
             if child.status() != psutil.STATUS_ZOMBIE and not is_helper(command, commands.get(child.ppid(), "")):
                 found[child.pid, child.create_time()] = f"pid {child.pid} ({child.status()}) {command[:120]}"
     return found
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    """Ask the kernel for the children of a process and for theirs.
+
+    psutil asks every process of the machine for its parent: twice a test, that took a fifth of a test's own time.
+    """
+    with contextlib.suppress(OSError):  # the process has ended
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            for child in _children_of(f"/proc/{pid}/task/{thread}/children"):
+                yield child
+                yield from _descendants(child)
+
+
+def _children_of(file: str) -> list[int]:
+    try:
+        return [int(pid) for pid in Path(file).read_text().split()]
+    except OSError:  # the thread has ended, and another one has its children
+        return []
 
 
 def is_helper(command: str, command_of_parent: str) -> bool:
