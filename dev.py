@@ -177,10 +177,17 @@ def ready(environment: Environment) -> Environment:
 
 
 def create(environment: Environment) -> None:
-    """Make an empty environment."""
-    uv = shutil.which("uv")
-    if not uv or attempt(uv, "venv", "--clear", "--python", environment.interpreter, environment.path) != 0:
+    """Make an environment with nothing but pip in it."""
+    options = ("venv", "--clear", "--seed", "--python", environment.interpreter)
+    if not with_uv(*options, environment.path):
         create_with_pip(environment.interpreter, environment.path)
+
+
+def with_uv(*arguments: str | Path) -> bool:
+    """Do it with uv; return whether there is one and it worked."""
+    uv = shutil.which("uv")
+    system_certificates = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}  # new and old name
+    return uv is not None and attempt(uv, *arguments, env=system_certificates) == 0
 
 
 def create_with_pip(interpreter: str, path: Path) -> None:
@@ -210,14 +217,8 @@ def install(environment: Environment, *requirements: str) -> None:
 
     Neither compiles anything beforehand: most of it is never imported.
     """
-    uv = shutil.which("uv")
-    system_certificates = {**os.environ, "UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}  # new and old name
-    options = ("--quiet", "--python", str(environment.python))
-    if uv and attempt(uv, "pip", "install", *options, *requirements, env=system_certificates) == 0:
-        return
-    if answer(environment.python, "import pip") is None:  # uv made it
-        create_with_pip(environment.interpreter, environment.path)
-    run(environment.python, "-m", "pip", "install", "--quiet", "--no-compile", *requirements)
+    if not with_uv("pip", "install", "--quiet", "--python", environment.python, *requirements):
+        run(environment.python, "-m", "pip", "install", "--quiet", "--no-compile", *requirements)
 
 
 def main_environment(*groups: str) -> Environment:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -43,7 +44,9 @@ def binder(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def built(folder: Path) -> Path:
     """Build the sdist, and the wheel from it; return the folder with both."""
-    subprocess.run([sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(ROOT)], check=True)
+    installer = ["--installer", "uv"] if shutil.which("uv") else []  # for the two environments that it builds in
+    command = [sys.executable, "-m", "build", *installer, "--outdir", str(folder / "dist"), str(ROOT)]
+    subprocess.run(command, check=True)
     return folder / "dist"
 
 
