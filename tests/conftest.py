@@ -7,6 +7,7 @@ import importlib.util
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,11 @@ import nbmp
 from tests import forms, leaks
 
 FAILED = pytest.StashKey[bool]()
-FIRST = ("packaging", "test_notebooks.py", "hardening", "browser", "field_reports", "soak")
+FIRST = ("browser", "packaging", "test_notebooks.py", "hardening", "field_reports", "soak")
 """Files and folders that take long: one process runs a whole file, and if one of these came last the others would wait
 for it."""
+TOGETHER = "tests/browser/"
+"""The files that one process runs one after the other: JupyterLab and its page are loaded once for them."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -82,6 +85,18 @@ def pytest_runtest_makereport(
     if report.failed:
         item.stash[FAILED] = True
     return report
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process whole files, as `--dist loadfile` does, and the files of `TOGETHER` to one."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return TOGETHER if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
