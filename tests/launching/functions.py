@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -35,6 +36,18 @@ def give(rank: int, value: Any) -> Any:
 
 def say(rank: int, text: str) -> None:
     print(text)
+
+
+def leave(rank: int, *code: Any) -> None:
+    sys.exit(*code)
+
+
+def leave_at_once(rank: int, code: int) -> None:
+    os._exit(code)
+
+
+def leave_by_raising(rank: int) -> None:
+    raise SystemExit
 
 
 def wait_for(rank: int, path: str) -> int:

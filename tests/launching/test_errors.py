@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import nbmp
+from tests.launching.functions import leave
 from tests.launching.test_exceptions import fail_in_rank_1
-from tests.launching.test_exits import leave
 
 TRIPS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda error: pickle.loads(pickle.dumps(error)),

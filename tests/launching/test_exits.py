@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
 import pytest
 
 import nbmp
-
-
-def leave(rank: int, *code: Any) -> None:
-    sys.exit(*code)
-
-
-def leave_at_once(rank: int, code: int) -> None:
-    os._exit(code)
-
-
-def leave_by_raising(rank: int) -> None:
-    raise SystemExit
+from tests.launching.functions import leave, leave_at_once, leave_by_raising
 
 
 @pytest.mark.parametrize("code", [(), (0,), (None,), (False,)], ids=str)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.may_keep("descriptors")  # jupyter_client keeps an even
 
 
 # How workers start and how arrays are shared have nothing to do with each other: each once with the other's default.
-@pytest.fixture(params=["fork", "forkserver", "spawn", "fork+file_system"])
+@pytest.fixture(scope="module", params=["fork", "forkserver", "spawn", "fork+file_system"])
 def way(request: pytest.FixtureRequest) -> tuple[str, str]:
     """Return a start method and a sharing strategy."""
     method, _, strategy = str(request.param).partition("+")
@@ -31,10 +31,11 @@ def output(folder: Path, script: str, way: tuple[str, str]) -> str:
     return scripts.output(folder, f"    import nbmp; nbmp.set_sharing_strategy({strategy!r})\n{script}", method)
 
 
-@pytest.fixture
-def kernel(tmp_path: Path, way: tuple[str, str]) -> Iterator[Kernel]:
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory, way: tuple[str, str]) -> Iterator[Kernel]:
+    """One for all tests of a way, which leave no pool behind."""
     method, strategy = way
-    kernel = start(tmp_path)
+    kernel = start(tmp_path_factory.mktemp("pools"))
     try:
         kernel.run(f"{HELPERS}\nmp.set_sharing_strategy({strategy!r})")
         kernel.run(
@@ -72,6 +73,7 @@ def test_b08_the_stop_button_and_the_pool_afterwards(kernel: Kernel) -> None:
     assert cell.of("error")[0].content["ename"] == "KeyboardInterrupt"
     assert cell.error.endswith("KeyboardInterrupt: " + LOST)
     kernel.run("assert pool.apply_async(abs, (-1,)).get(timeout=5) == 1; assert gone(pids, 5)")
+    kernel.run("pool.terminate()")
 
 
 LOST = "the tasks of this call are lost: their workers were stopped and replaced; the pool goes on"
