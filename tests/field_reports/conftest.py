@@ -1,4 +1,4 @@
-"""A real kernel with the names that the reports use."""
+"""Real kernels with the names that the reports use."""
 
 from __future__ import annotations
 
@@ -49,10 +49,28 @@ def gone(pids, within):
 )
 
 
+@pytest.fixture(scope="module")
+def shared_kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """One kernel for the tests of a module; nothing but `import nbmp as mp` was done."""
+    yield from helped(tmp_path_factory.mktemp("reports"))
+
+
 @pytest.fixture
-def kernel(tmp_path: Path) -> Iterator[Kernel]:
-    """A kernel of its own for each test; nothing but `import nbmp as mp` was done."""
-    kernel = start(tmp_path)
+def kernel(shared_kernel: Kernel, tmp_path: Path) -> Kernel:
+    """The module's kernel, in a folder of the test's own. Tests leave no ranks behind."""
+    shared_kernel.run(f"os.chdir({str(tmp_path)!r})")
+    return shared_kernel
+
+
+@pytest.fixture
+def fresh_kernel(tmp_path: Path) -> Iterator[Kernel]:
+    """A kernel for this test alone: it kills the kernel, or others would see what it has done to it."""
+    yield from helped(tmp_path)
+
+
+def helped(folder: Path) -> Iterator[Kernel]:
+    """A kernel in which the helpers are defined."""
+    kernel = start(folder)
     try:
         kernel.run(HELPERS)
         yield kernel

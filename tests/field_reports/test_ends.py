@@ -39,24 +39,24 @@ def pids_written(folder: Path, count: int) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
-def test_the_stop_button_ends_ranks_that_will_not_listen(kernel: Kernel, tmp_path: Path, method: str) -> None:
-    kernel.run(STUBBORN)
-    cell = kernel.start(f"mp.start_processes(stubborn, nprocs=2, start_method={method!r})")
+def test_the_stop_button_ends_ranks_that_will_not_listen(fresh_kernel: Kernel, tmp_path: Path, method: str) -> None:
+    fresh_kernel.run(STUBBORN)
+    cell = fresh_kernel.start(f"mp.start_processes(stubborn, nprocs=2, start_method={method!r})")
     pids = pids_written(tmp_path, 2)
     pressed = time.monotonic()
-    kernel.interrupt()
-    kernel.until(lambda: bool(cell.ended), "the interrupted cell is done")
+    fresh_kernel.interrupt()
+    fresh_kernel.until(lambda: bool(cell.ended), "the interrupted cell is done")
     assert cell.ended - pressed < 5
     assert wait_for(lambda: not any(map(psutil.pid_exists, pids)), 5 - (time.monotonic() - pressed))
     assert cell.of("error")[0].content["ename"] == "KeyboardInterrupt"
     assert cell.error.count("KeyboardInterrupt") <= 3  # one traceback of IPython's
-    kernel.run(f"assert mp.launch(ok, nprocs=2, start_method={method!r}) == [0, 1]")
+    fresh_kernel.run(f"assert mp.launch(ok, nprocs=2, start_method={method!r}) == [0, 1]")
 
 
 @pytest.mark.parametrize("whole_group", [False, True])
-def test_nothing_survives_a_killed_kernel(kernel: Kernel, tmp_path: Path, method: str, whole_group: bool) -> None:
-    kernel.run(STUBBORN)
-    kernel.run(f"""
+def test_nothing_survives_a_killed_kernel(fresh_kernel: Kernel, tmp_path: Path, method: str, whole_group: bool) -> None:
+    fresh_kernel.run(STUBBORN)
+    fresh_kernel.run(f"""
 a = mp.zeros((1000, 1000))
 from concurrent.futures import ThreadPoolExecutor
 begin = lambda: mp.start_processes(stubborn, nprocs=2, join=False, start_method={method!r})

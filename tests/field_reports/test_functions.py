@@ -139,22 +139,22 @@ print(mp.launch(f, nprocs=2, start_method={method!r}))
     assert (tmp_path / "ran.txt").read_text() == "x"
 
 
-def test_b23_pools_have_modules_as_autoreload_has_left_them(kernel: Kernel) -> None:
+def test_b23_pools_have_modules_as_autoreload_has_left_them(fresh_kernel: Kernel) -> None:
     """It patches a module in place where it can, which leaves no trace in the module."""
-    kernel.run("""
+    fresh_kernel.run("""
 def write(text):
     open('tool_b23.py', 'w').write(f'def v():\\n    return {text!r}\\n')
     os.utime('tool_b23.py', (2e9 + len(text),) * 2)
 """)
-    kernel.run(
+    fresh_kernel.run(
         "sys.dont_write_bytecode = True; sys.path.insert(0, ''); write('old'); import tool_b23\n"
         "pools = [mp.get_context(method).Pool(1) for method in ('fork', 'forkserver', 'spawn')]\n"
         "both = lambda pool: {pool.apply(tool_b23.v), pool.apply(lambda: tool_b23.v())}\n"
         "results = lambda: set.union(*map(both, pools))\n"
         "assert results() == {'old'}"
     )
-    kernel.run("%load_ext autoreload\n%autoreload 2")
+    fresh_kernel.run("%load_ext autoreload\n%autoreload 2")
     for text in ("newer", "newest"):
-        kernel.run(f"write({text!r})")
-        kernel.run(f"assert tool_b23.v() == {text!r} and results() == {{{text!r}}}, results()")
-    kernel.run("for pool in pools: pool.terminate()")
+        fresh_kernel.run(f"write({text!r})")
+        fresh_kernel.run(f"assert tool_b23.v() == {text!r} and results() == {{{text!r}}}, results()")
+    fresh_kernel.run("for pool in pools: pool.terminate()")

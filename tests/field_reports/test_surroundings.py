@@ -26,8 +26,8 @@ assert {{n for n, _ in run()}}.isdisjoint({{n for n, _ in a}})
 """)
 
 
-def test_numbers_of_an_unseeded_notebook_differ_from_launch_to_launch(kernel: Kernel, method: str) -> None:
-    kernel.run(f"""
+def test_numbers_of_an_unseeded_notebook_differ_from_launch_to_launch(fresh_kernel: Kernel, method: str) -> None:
+    fresh_kernel.run(f"""
 np.random.rand()
 def draw(rank): return int(np.random.randint(10**9))
 runs = [mp.launch(draw, nprocs=2, start_method={method!r}) for _ in range(2)]
@@ -93,6 +93,7 @@ before = peak()
 found = mp.launch(private_mb, (big,), nprocs=3, start_method={method!r})
 assert big[0] == 1 and [first for _, first in found] == [0, 1, 2]
 print(peak() - before, *(mb for mb, _ in found))
+del big
 """)
     more_at_peak, *private = map(int, cell.text().split())
     assert len(private) == 3
