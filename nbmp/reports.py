@@ -4,7 +4,7 @@ A report is complete when it is made (cell names and source lines included), so 
 pickling, and needs neither the rank nor the notebook any more.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 RUNNING = "running its function"
@@ -82,6 +82,10 @@ class RankFailure(NamedTuple):
             return self.report.headline().splitlines()[0]
         return f"signal {self.signal_name}" if self.signal_name else f"exit code {self.exit_code}"
 
+    def kind(self) -> Hashable:
+        """Return what is equal for ranks that failed of the same thing at the same place."""
+        return (self.stage, self.exit_code, self.signal_name, self.report, self.stack, self.hint)
+
 
 class Palette(NamedTuple):
     """ANSI codes, or nothing."""
@@ -130,8 +134,7 @@ def render(title: str, error: Any, *, colour: bool) -> list[str]:
         lines += ["", first.hint]
     others = [failure for failure in error.failures if failure.rank != error.error_index]
     if others:
-        lines += ["", "Failed too:"]
-        lines += [f"  {ink.purple}rank {other.rank}{ink.off}  {_short(other)}" for other in others]
+        lines += ["", "Failed too:", *_others_lines(others, ink)]
     closing = [error.aftermath] if error.aftermath else []
     if error.__cause__ is not None:
         closing.append("The original exception is __cause__.")
@@ -145,6 +148,33 @@ def _headline(failure: RankFailure, ink: Palette) -> str:
         return f"left with {ink.bold}exit code {failure.exit_code}{ink.off}"
     message = f": {failure.report.message}" if failure.report.message else ""
     return f"raised {ink.bold}{failure.report.type_name}{ink.off}{message}"
+
+
+def _others_lines(others: list[RankFailure], ink: Palette) -> Iterator[str]:
+    """Return a line for each way in which they failed, with the ranks that did."""
+    same: dict[str, list[int]] = {}
+    for other in others:
+        same.setdefault(_short(other), []).append(other.rank)
+    for text, ranks in same.items():
+        yield f"  {ink.purple}{ranks_called(ranks)}{ink.off}  {text}"
+
+
+def ranks_called(ranks: Sequence[int], noun: str = "rank") -> str:
+    """Return `rank 1`, `ranks 1 and 3`, `ranks 0 to 7`, `ranks 0 to 4, 6 and 8`; the numbers alone without a noun."""
+    words = [word for run in runs(ranks) for word in (map(str, run) if len(run) < 4 else [f"{run[0]} to {run[-1]}"])]
+    text = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"{noun}{'s' if len(ranks) > 1 else ''} {text}" if noun else text
+
+
+def runs(numbers: Iterable[int]) -> list[list[int]]:
+    """Return the numbers in order, those that follow each other in one list."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found
 
 
 def _short(failure: RankFailure) -> str:
@@ -174,11 +204,14 @@ def stack_lines(frames: tuple[Frame, ...], label: str, ink: Palette) -> Iterator
 def exception_lines(report: ExceptionReport, label: str, ink: Palette) -> Iterator[str]:
     margin = " " * len(label)
     yield from stack_lines(report.frames, label, ink)
+    labelled = f"{ink.purple}{label}{ink.off}"
+    lead = margin if report.frames else labelled
     if report.raised_in is not None:
-        lead = margin if report.frames else f"{ink.purple}{label}{ink.off}"
         yield f"{lead}  raised in {report.raised_in.place()}"
+        lead = margin
     for note in report.notes:
-        yield f"{margin}  {note}"
+        yield f"{lead}  {note}"
+        lead = margin
     if report.earlier is not None:
         yield ""
         yield f"{'caused by' if report.is_cause else 'while handling'} {report.earlier.headline()}"

@@ -36,7 +36,7 @@ def report(raw: RawException, frontend: Frontend) -> ExceptionReport:
     last = raw.frames[-1] if raw.frames else None
     return ExceptionReport(
         type_name=raw.type_name,
-        message=raw.message,
+        message=in_cells(raw.message, frontend.cell_name),  # that of a launch within a rank has a traceback in it
         frames=users,
         raised_in=describe(last, frontend) if last is not None and _is_librarys(last.filename) else None,
         notes=raw.notes,

@@ -7,7 +7,7 @@ from nbmp.errors import ProcessException, ProcessExitedException, ProcessRaisedE
 from nbmp.launching.judging import signal_name
 from nbmp.launching.left import HAD, WAITED
 from nbmp.launching.record import RankRecord
-from nbmp.reports import RUNNING, RankFailure
+from nbmp.reports import RUNNING, RankFailure, ranks_called
 
 
 def error_of(ranks: Sequence[RankRecord], stopped_by: str, stopped: str) -> ProcessException | None:
@@ -82,12 +82,7 @@ def left_line(records: Sequence[RankRecord]) -> str:
 
 def names_of(records: Sequence[RankRecord], noun: str = "") -> str:
     """Return `rank 1`, `ranks 1 and 3`, `ranks 0 to 7`."""
-    names = [str(record.rank) for record in records]
-    if len(names) > 3 and records[-1].rank - records[0].rank == len(names) - 1:
-        text = f"{names[0]} to {names[-1]}"
-    else:
-        text = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"{noun}{'s' if len(names) > 1 else ''} {text}" if noun else text
+    return ranks_called([record.rank for record in records], noun)
 
 
 def _failure_error(failure: RankFailure, ranks: Sequence[RankRecord]) -> ProcessException:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.notebook.kernels import Kernel
@@ -44,6 +46,14 @@ def test_what_cannot_travel_is_named_before_anything_starts(kernel: Kernel) -> N
     assert "started" not in cell.text()
     for bad in ("(i for i in range(3))", "threading.current_thread()"):
         assert "args[1]" in kernel.run(f"nbmp.spawn(r, args=(1, {bad}), nprocs=3)", fails=True).error
+
+
+def test_the_error_of_a_launch_within_a_rank_calls_cells_by_their_numbers(kernel: Kernel) -> None:
+    kernel.run("def deep(rank): raise RuntimeError('deep')")
+    failed = kernel.run("%%mpspawn -n 1\nimport nbmp\nnbmp.launch(deep, nprocs=1)", fails=True)
+    assert "caused by RuntimeError: deep" in failed.error
+    assert re.search(r"Cell In\[\d+\], line 1, in deep", failed.error)
+    assert "/ipykernel_" not in failed.error
 
 
 def test_exit_in_a_function_ends_the_rank(kernel: Kernel, method: str) -> None:

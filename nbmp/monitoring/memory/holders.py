@@ -6,6 +6,7 @@ from multiprocessing import parent_process
 from typing import NamedTuple
 
 from nbmp.launching import registry
+from nbmp.reports import runs
 
 REMEMBERED = 1000
 """Processes that have ended are remembered, so many in all: what they made may outlive them."""
@@ -79,11 +80,5 @@ class Holders:
 
 def numbers(found: Iterable[int]) -> str:
     """Return them in order, three or more that follow each other as a range."""
-    runs: list[list[int]] = []
-    for number in sorted(found):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    words = (f"{run[0]}\N{EN DASH}{run[-1]}" if len(run) > 2 else " ".join(map(str, run)) for run in runs)
+    words = (f"{run[0]}\N{EN DASH}{run[-1]}" if len(run) > 2 else " ".join(map(str, run)) for run in runs(found))
     return " ".join(words)

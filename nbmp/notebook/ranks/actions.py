@@ -91,6 +91,6 @@ class Actions:
         if isinstance(group, ProcessContext):
             chosen = None if ranks is None else [record.rank for record in self.living(ranks)]
             with suppress(AssertionError):
-                group.stop(grace, ranks=chosen, reason="its button in the notebook")
+                group.stop(grace, ranks=chosen, reason="a button in the notebook")
         else:
             group.halt(grace)

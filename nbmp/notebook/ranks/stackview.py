@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from nbmp.launching.where.stacks import RankStack
 from nbmp.notebook.live.ansi import html
-from nbmp.reports import COLOURS, RankFailure, exception_lines, stack_lines
+from nbmp.reports import COLOURS, RankFailure, exception_lines, runs, stack_lines
 
 
 def error_html(failure: RankFailure) -> str:
@@ -60,13 +60,7 @@ def _state(stack: RankStack) -> str:
 
 def ranges(numbers: Iterable[int]) -> str:
     """Return numbers as people write them: `0-2, 5`."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}\N{EN DASH}{run[-1]}" for run in runs)
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}\N{EN DASH}{run[-1]}" for run in runs(numbers))
 
 
 def _box(kind: str, lines: Sequence[str]) -> str:
