@@ -74,7 +74,7 @@ class RankSnapshot:
         if self.wait is not None:
             return f"waiting {seconds_text(self.wait.seconds)}"
         if self.state == "raised":
-            return self.failure.partition(":")[0] or "raised"
+            return self.failure.partition(":")[0].rpartition(".")[2] or "raised"  # without the module
         if self.state == "killed":
             return f"killed {self.failure.removeprefix('signal ')}".strip()
         return self.failure or "exited" if self.state == "exited" else self.state

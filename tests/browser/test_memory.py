@@ -33,6 +33,19 @@ CELLS = [
 ]
 
 
+EDGES = """() => {
+    const right = e => e.getBoundingClientRect().right;
+    const table = document.querySelector('.nbmp-ranks.live');
+    const buttons = [...table.querySelectorAll(':scope>button')];
+    return {
+        gaps: buttons.filter(e => e.matches('.stop')).map(e => right(table) - right(e)),
+        cut: buttons.filter(e => e.scrollWidth > e.clientWidth).length,
+        hidden: [...document.querySelectorAll('.nbmp-memory .rows')].map(e => e.scrollWidth - e.clientWidth),
+    };
+}"""
+"""How far the buttons of rows are from the edge, how many are too narrow for their word, what is out of sight."""
+
+
 def wait_for_text(page: Page, text: str) -> None:
     page.wait_for_function(
         "text => [...document.querySelectorAll('.nbmp-memory')].some(e => e.innerText.includes(text))",
@@ -58,6 +71,10 @@ def test_it_moves_while_cells_run_gives_back_and_stays_when_saved(jupyter: Lab, 
         box = page.locator(".nbmp-memory").first.bounding_box()
         assert box is not None
         assert box["width"] <= width
+        edges = page.evaluate(EDGES)
+        assert min(edges["gaps"]) >= 6, "the rules of the view outweigh those of the table of ranks above it"
+        assert edges["cut"] == 0
+        assert max(edges["hidden"]) <= 0
         picture(page, f"{name}-moves")
         page.keyboard.press("Shift+Enter")
         wait_for_text(page, "cached for the next messages")

@@ -69,6 +69,23 @@ def test_the_error_of_a_failed_rank_is_open_with_cell_and_line() -> None:
     assert "b = a &lt; 2" in error_html(FAILURE)
 
 
+def test_of_ranks_that_failed_of_the_same_thing_the_first_by_time_is_open() -> None:
+    later = FAILURE._replace(rank=0, pid=8, when=2.0)
+    first, other = (later._replace(rank=n, when=1.0, exit_code=code) for n, code in ((1, None), (2, 3)))
+    snapshot = launch(*(replace(rank(n, "raised"), error=error) for n, error in enumerate((later, first, other))))
+    parts = html_table(snapshot).split("<summary>")
+    assert [part.rpartition("<details")[2] for part in parts[:3]] == [">", " open>", " open>"]
+    assert all("Cell In[7], line 9" in words(part) for part in parts[1:])
+    zeroth, *others = live_rows(snapshot, "key").split('<tr class="fold')[1:]
+    assert '<div class="tail"><pre class="err">' in zeroth
+    assert all('<div class="tail"><pre class="err">' not in row and '<pre class="err">' in row for row in others)
+
+
+def test_the_state_of_a_rank_that_raised_is_the_name_of_the_class() -> None:
+    failure = "numpy.linalg.LinAlgError: Singular matrix: 1.5"
+    assert ">LinAlgError</span>" in html_table(launch(rank(0, "raised", failure=failure)))
+
+
 def test_what_is_clicked_lies_in_the_part_that_is_never_replaced() -> None:
     few, many = (launch(*(rank(n) for n in range(count))) for count in (4, 64))
     for snapshot in (few, many):

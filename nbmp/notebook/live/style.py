@@ -31,7 +31,8 @@ TINTS = {
     "stopped": "#80868b",
 }
 
-# The class is doubled where a front end's own rules for tables must be outweighed.
+# The class is doubled where a front end's own rules for tables must be outweighed. Each output brings these rules, so
+# they also come after those of one kind of table above it: what is to outweigh them needs a class more.
 STYLE = """<style>
 .nbmp{--line:var(--jp-border-color2,var(--vscode-panel-border,rgba(128,128,128,.35)));
  --soft:var(--jp-ui-font-color2,var(--vscode-descriptionForeground,currentColor));

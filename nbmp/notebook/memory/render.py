@@ -15,7 +15,8 @@ USED, CACHED, OTHERS, FREE = "#4c8bf5", "#b9a2f2", "rgba(128,128,128,.45)", "rgb
 RULES = """<style>
 .nbmp .meter{display:flex;height:5px}
 .nbmp .meter i{display:block;height:100%}
-.nbmp .key{display:inline-block;width:8px;height:8px;border-radius:2px;margin-right:4px}
+.nbmp .key{display:inline-block;width:8px;height:8px;border-radius:2px;margin-right:4px;
+ box-shadow:inset 0 0 0 1px rgba(128,128,128,.6)}
 .nbmp .note{padding:5px 10px;border-top:1px solid var(--line);font-size:12px}
 .nbmp.nbmp td.soft,.nbmp.nbmp .note.soft{color:var(--soft)}
 .nbmp.nbmp td.name{max-width:19em;overflow:hidden;text-overflow:ellipsis;font-family:var(--code);font-size:12px}
@@ -26,7 +27,10 @@ RULES = """<style>
 .nbmp-moves>.widget-html,.nbmp-moves>.widget-html>.widget-html-content{display:block;margin:0;width:auto;height:auto;
  min-width:0;line-height:inherit;font-size:inherit}
 .nbmp.nbmp .nbmp-hidden{display:none}
-@container (max-width:520px){.nbmp.nbmp td.name{max-width:9em}.nbmp.nbmp td.what,.nbmp.nbmp td.who{white-space:normal}}
+@container (max-width:760px){.nbmp.nbmp td.name{max-width:12em}
+ .nbmp.nbmp td.what,.nbmp.nbmp td.who{white-space:normal;min-width:6em}
+ .nbmp.nbmp-memory .bar{width:60px}.nbmp .spare{display:none}}
+@container (max-width:520px){.nbmp.nbmp td.name{max-width:9em}}
 </style>"""
 
 NAME = "nbmp-memory"
@@ -44,7 +48,7 @@ IN_ALL = "in use: whole pages, with what nbmp itself needs to follow ranks, so i
 METER = "all memory of the machine or container: shared, in use; shared, cached; taken by anybody else; free"
 
 HEAD = (
-    '<tr><th>name</th><th>shape</th><th class="wide">dtype</th><th class="r">bytes</th><th class="wide">made in</th>'
+    '<tr><th>name</th><th>shape</th><th class="spare">dtype</th><th class="r">bytes</th><th class="wide">made in</th>'
     '<th title="who can reach it: a forked rank has mapped all that there was when it was forked">mapped by</th>'
     '<th class="wide" title="how much of it takes memory: pages are taken as they are written to">taken</th></tr>'
 )
@@ -113,7 +117,7 @@ def _row(row: MemoryRow, most: int) -> str:
     shape = "" if row.shape is None else str(row.shape)
     who = escape(row.mapped_by)
     return (
-        f'<tr>{names}<td>{shape}</td><td class="wide">{escape(row.dtype)}</td><td class="r">{size(row.bytes)}</td>'
+        f'<tr>{names}<td>{shape}</td><td class="spare">{escape(row.dtype)}</td><td class="r">{size(row.bytes)}</td>'
         f'<td class="wide">{escape(row.made_in)}</td><td class="who" title="{who}">{who}</td>'
         f'<td class="wide">{_bar(row, most)}</td></tr>'
     )

@@ -1,6 +1,6 @@
 """A snapshot of a launch as HTML: complete, for saving, and in the parts that a live table is made of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nbmp.monitoring.snapshots import GROUPS, LaunchSnapshot, RankSnapshot, launch_clock, ranks_text
@@ -40,8 +40,10 @@ def html_table(snapshot: LaunchSnapshot, extras: Extras = NOTHING) -> str:
     columns = chosen(snapshot)
     many = is_many(snapshot)
 
+    unfolded = told_once(snapshot.ranks)
+
     def rows_of(ranks: Iterable[RankSnapshot]) -> str:
-        rows = [_frozen_row(rank, snapshot.kind, columns, extras) for rank in ranks]
+        rows = [_frozen_row(rank, snapshot.kind, columns, extras, is_open=rank.rank in unfolded) for rank in ranks]
         return table(_heads(columns, snapshot.kind), rows) if rows else ""
 
     if many:
@@ -79,7 +81,7 @@ def live_head(snapshot: LaunchSnapshot) -> str:
 def live_rows(snapshot: LaunchSnapshot, key: str, extras: Extras = NOTHING) -> str:
     """Return the table, for a grid with the class `key`, in which its cells lie beside the buttons."""
     columns = chosen(snapshot)
-    grid = f"repeat({len(columns) - 1},auto) minmax(5em,1fr) auto auto"
+    grid = f"repeat({len(columns) - 1},auto) minmax(3em,1fr) auto auto"
     parts = [f"<style>.{key}{{grid-template-columns:{grid}}}</style>"]
     if extras.where:
         parts.append(f'<div class="wherebox">{extras.where}</div>')
@@ -88,8 +90,17 @@ def live_rows(snapshot: LaunchSnapshot, key: str, extras: Extras = NOTHING) -> s
         parts.append(tiles.overview(snapshot, is_live=True))
     heads = "" if many else _heads(columns, snapshot.kind).replace("</tr>", '<th class="act"></th></tr>')
     shown = tiles.worth_a_row(snapshot) if many and extras.shown is None else extras.shown
+    unfolded = told_once(snapshot.ranks)
     rows = (
-        _live_row(rank, place, columns, extras, number=many, is_shown=shown is None or rank.rank in shown)
+        _live_row(
+            rank,
+            place,
+            columns,
+            extras,
+            number=many,
+            is_shown=shown is None or rank.rank in shown,
+            is_open=rank.rank in unfolded,
+        )
         for place, rank in enumerate(snapshot.ranks)
     )
     return "".join(parts) + table(heads, rows)
@@ -100,26 +111,44 @@ def _heads(columns: Iterable[Column], kind: str) -> str:
     return f"<tr>{first.th(kind)}{''.join(column.th() for column in others)}</tr>"
 
 
-def _frozen_row(rank: RankSnapshot, kind: str, columns: list[Column], extras: Extras) -> str:
+def told_once(ranks: Iterable[RankSnapshot]) -> frozenset[int]:
+    """Return the ranks whose error is to be seen unasked: of those that failed of the same thing, the first by time."""
+    failed = [(rank.error, rank.rank) for rank in ranks if rank.error is not None]
+    firsts: dict[Hashable, int] = {}
+    for error, number in sorted(failed, key=lambda one: one[0].when):
+        firsts.setdefault(error.kind(), number)
+    return frozenset(firsts.values())
+
+
+def _frozen_row(rank: RankSnapshot, kind: str, columns: list[Column], extras: Extras, *, is_open: bool) -> str:
     cells = "".join(column.td(rank) for column in columns)
     folded = _error(rank) + _tail(rank, extras)
-    is_open = " open" if rank.error is not None else ""
+    unfolded = " open" if is_open else ""
     return (
-        f'<tr>{cells}</tr>\n<tr class="fold"><td colspan="{len(columns)}" style="text-align:left"><details{is_open}>'
+        f'<tr>{cells}</tr>\n<tr class="fold"><td colspan="{len(columns)}" style="text-align:left"><details{unfolded}>'
         f"<summary>{kind} {rank.rank}: {_count(rank)}</summary>{folded}</details></td></tr>"
     )
 
 
 def _live_row(
-    rank: RankSnapshot, place: int, columns: list[Column], extras: Extras, *, number: bool, is_shown: bool
+    rank: RankSnapshot,
+    place: int,
+    columns: list[Column],
+    extras: Extras,
+    *,
+    number: bool,
+    is_shown: bool,
+    is_open: bool,
 ) -> str:
-    tail = _tail(rank, extras)
+    error, tail = _error(rank), _tail(rank, extras)
+    if not is_open:
+        error, tail = "", error + tail
     # its number is on the label that lies over the cell, unless there are tiles
     cells = f'<td class="n" title="pid {rank.pid}">{rank.rank if number else ""}</td>'
     cells += "".join(column.td(rank) for column in columns[1:])
     kinds = f"k{rank.rank} is-{rank.group}{' shown' if is_shown else ''}"
     at = FIRST_ROW + 2 * place
-    folded = _error(rank) + extras.stacks.get(rank.rank, "") + f'<div class="tail">{tail}</div>'
+    folded = error + extras.stacks.get(rank.rank, "") + f'<div class="tail">{tail}</div>'
     below = f'<tr class="fold {kinds}" style="--r:{at + 1}"><td>{folded}</td></tr>'
     return f'<tr class="rank {kinds}" style="--r:{at}">{cells}<td class="act"></td></tr>{below}'
 

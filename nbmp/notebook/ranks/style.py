@@ -31,7 +31,8 @@ RANK_STYLE = """<style>
  font-size:12px;margin-left:6px;color:var(--soft)}
 .nbmp.nbmp tr.fold>td{padding:0;border:0;white-space:normal}
 .nbmp.nbmp pre{margin:0;padding:6px 14px 8px;font:12px/1.45 var(--code);color:inherit;white-space:pre-wrap;
- overflow-wrap:anywhere;border:0;border-top:1px solid var(--line);background:rgba(128,128,128,.06);max-height:340px;
+ word-break:normal;overflow-wrap:anywhere;border:0;border-top:1px solid var(--line);
+ background:rgba(128,128,128,.06);max-height:340px;
  overflow-y:auto}
 .nbmp.nbmp pre.err{border-left:3px solid #d93025;padding-left:11px}
 .nbmp.nbmp pre.stack{border-left:3px solid #8430ce;padding-left:11px}
@@ -75,17 +76,21 @@ TILES.nbmp label.tile{cursor:pointer;background:none;z-index:1}
 .nbmp.nbmp.live tr.fold>td{grid-column:1/-1}
 .nbmp.nbmp.live .last{grid-column:-4;max-width:none;width:auto;min-width:0;display:block}
 .nbmp.nbmp.live .act{grid-column:-3/-1}
-.nbmp.live>.widget-button{align-self:center;margin:0 10px 0 0;z-index:1}
-.nbmp.live>.widget-button.where{grid-column:-3;margin-right:6px}.nbmp.live>.widget-button.stop{grid-column:-2}
+.nbmp.nbmp.live>.widget-button{align-self:center;min-width:max-content;margin:0 10px 0 0;z-index:1}
+.nbmp.nbmp.live>.widget-button.where{grid-column:-3;margin-right:6px}
+.nbmp.nbmp.live>.widget-button.stop{grid-column:-2}
+.nbmp.nbmp.live:not(:has(>.stop))>.widget-button.where{grid-column:-3/-1;justify-self:end;margin-right:10px}
 .nbmp.live .tail{display:none}
 .nbmp.nbmp.live.many tr.rank:not(.shown),.nbmp.nbmp.live.many tr.fold:not(.shown){display:none}
 .nbmp.nbmp .widget-text{height:22px;margin:0}
 .nbmp.nbmp .widget-text input{height:22px;padding:0 8px;border:1px solid var(--line);border-radius:6px;font-size:12px;
  background:var(--jp-layout-color1,transparent);color:inherit}
 @container (max-width:880px){.nbmp.live .bar{width:60px}.nbmp.nbmp.live .wide{display:none}}
-@container (max-width:520px){.nbmp .bar{width:60px}.nbmp.live .why,.nbmp.live .num{display:none}
- .nbmp.nbmp.live .wide,.nbmp.nbmp.live th.t,.nbmp.nbmp.live td.t{display:none}.nbmp.live .bar{width:48px}
- .nbmp.live>.widget-button{margin-right:6px;padding:0 6px}.nbmp.live>.widget-button.where{margin-right:4px}}
+@container (max-width:640px){.nbmp .called{max-width:6em}}
+@container (max-width:520px){.nbmp.nbmp .bar{width:60px}.nbmp.live .why,.nbmp.live .num{display:none}
+ .nbmp.nbmp.live .wide,.nbmp.nbmp.live th.t,.nbmp.nbmp.live td.t{display:none}.nbmp.nbmp.live .bar{width:48px}
+ .nbmp.nbmp.live>.widget-button{margin-right:6px;padding:0 6px}
+ .nbmp.nbmp.live>.widget-button.where{margin-right:4px}}
 </style>""".replace(
     "TILES",
     "".join(
