@@ -8,7 +8,7 @@ the process ends in another way  their lifelines
 import atexit
 import os
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsIndex
 
 from nbmp import platforms
 from nbmp.launching import registry
@@ -62,6 +62,8 @@ def end_for(press: KeyboardInterrupt, workers: Workers | None) -> NoReturn:
 
 def check(initializer: Any, processes: int | None, tasks_per_worker: Any, names: tuple[str, str]) -> None:
     """Raise what the standard library raises for these arguments; `names` is what it calls the two numbers."""
+    if processes is not None and not isinstance(processes, SupportsIndex):
+        raise TypeError(f"{names[0]} must be a whole number, not {type(processes).__name__}")
     if processes is not None and processes < 1:
         raise ValueError(f"{names[0]} must be at least 1: {processes}")
     if initializer is not None and not callable(initializer):

@@ -99,7 +99,10 @@ def test_stopping_says_what_happened_in_one_line(kernel: Kernel, launched: str) 
         ("%mpstop ctx 7", "launch ctx has no rank 7: they are numbered 0 to 1"),
         ("%mpstop 1", "rank 1 of which launch? Write its name first: ctx or other"),
         ("%mpstack --al", "there is no option --al; did you mean --all?"),
-        ("%mpstop --grace-period x", "--grace-period needs a number of seconds, not 'x'"),
+        (
+            "%mpstop --grace-period -1",
+            "--grace-period needs a number of seconds, not '-1'",
+        ),
         ("%mpstatus 3", "'3' belongs to no option"),
     ],
 )

@@ -10,7 +10,9 @@ pytestmark = pytest.mark.may_keep("children")  # the module's kernel, which keep
 
 WRONG = [
     ("-n 0", "pass", "-n needs a whole number of at least 1, not '0'"),
-    ("-n x", "pass", "-n needs a whole number of at least 1, not 'x'"),
+    ("-n x", "pass", "-n needs a whole number of at least 1, not 'x'; for the value of a variable write {x}"),
+    ("-n {x}", "pass", "-n needs a whole number of at least 1, not '{x}', which has no value: is that name defined?"),
+    ("-n $x", "pass", "-n needs a whole number of at least 1, not '$x', which has no value: is that name defined?"),
     ("-n", "pass", "-n needs a value"),
     ("--start-metod spawn", "pass", "there is no option --start-metod; did you mean --start-method?"),
     ("--start-method spwan", "pass", "--start-method is fork, forkserver or spawn, not 'spwan'; did you mean spawn?"),

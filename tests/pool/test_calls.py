@@ -188,6 +188,8 @@ def _draw(_: int) -> float:
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         Pool(0)
+    with pytest.raises(TypeError, match="processes must be a whole number, not str"):
+        Pool("2")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="initializer"):
         Pool(1, initializer=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="maxtasksperchild"):

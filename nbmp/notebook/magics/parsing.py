@@ -133,4 +133,9 @@ def pair(text: str) -> tuple[str, str]:
 
 
 def _unusable(wanted: str, text: str) -> argparse.ArgumentTypeError:
-    return argparse.ArgumentTypeError(f"needs {wanted}, not {text!r}")
+    hint = ""
+    if re.fullmatch(r"\{.*\}|\$\w+", text):  # IPython leaves what it cannot evaluate as it is
+        hint = ", which has no value: is that name defined?"
+    elif text.isidentifier() and "number" in wanted:
+        hint = f"; for the value of a variable write {{{text}}}"
+    return argparse.ArgumentTypeError(f"needs {wanted}, not {text!r}{hint}")
