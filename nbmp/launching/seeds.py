@@ -2,7 +2,9 @@
 
 A forked rank inherits the state of the global generators, so that N ranks would draw the same numbers. Each rank gets
 its own seed, derived from the states of `random` and `numpy.random` in the launching process, which are read, not
-drawn from: the same state gives the same numbers in the ranks. When `numpy.random` was never seeded by the user,
+drawn from: the launching process goes on as if there had been no launch, and the same state gives the same numbers in
+the ranks of every launch. (That a seed was set anew, to the same value, cannot be told from a state that nobody has
+touched, so launches cannot be counted.) When `numpy.random` was never seeded by the user,
 fresh entropy is used instead. Generators that the user made (`numpy.random.default_rng`) are the user's:
 `rng.spawn(world_size)[rank]`.
 """

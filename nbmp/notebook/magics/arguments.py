@@ -13,17 +13,18 @@ The body runs in every rank with `rank` and `world_size` defined and the noteboo
 expression is the rank's result; the list of results, by rank, is the cell's value. Under fork every name of
 the notebook is there; under spawn and forkserver those that the body refers to, also through functions.
 What the body assigns or changes stays in its rank, but for shared arrays: send it back as the last expression.
-`random` and `numpy.random` are seeded for each rank; a generator of the notebook repeats its numbers in every
-rank: make one in the body, `rng = np.random.default_rng([seed, rank])`.
+`random` and `numpy.random` are seeded for each rank, by their state in the notebook: after a seed there, each launch
+draws the same numbers. A generator of the notebook repeats its numbers in every rank: make one in the body,
+`rng = np.random.default_rng([seed, rank])`.
 `{name}` in the options is the value of that variable: `-n {workers}`.
 
     %%mpspawn -n 4 --out sums
     sum(data[rank::world_size])
 
 With --bg the notebook is free at once, and what the ranks print, display and return still appears below this cell;
-`ctx.join()` waits for them. The interrupt button leaves them alone: %mpstop ctx ends them. They see the notebook's
-names as they are now; later changes reach them through shared arrays and queues only. --out NAME is there when all
-have ended well, not before.
+`ctx.join()` waits for them. The interrupt button leaves them alone, but during `join`: %mpstop ctx ends them. They see
+the notebook's names as they are now; later changes reach them through shared arrays and queues only. --out NAME is
+there when all have ended well, not before.
 
     %%mpspawn -n 4 --bg --name ctx
     train(rank)
