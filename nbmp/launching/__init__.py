@@ -8,7 +8,7 @@ followed             supervisor  reads and shows what ranks send, into their `re
                      context     waits; `changes`, `stopping`, `outcomes`, `interrupts`, `interrupted`
                      where       where ranks are and what they wait for; `left`: whose that was, of ranks that ended
 over                 exiting     the launching process ends; `registry`, `unjoined`, `last`
-in a rank            rank        its life; `raising`, `relief`, `onimport`, `onuse`, `tracker`
+in a rank            rank        its life; `ending`, `raising`, `relief`, `onimport`, `onuse`, `tracker`
                      written     what it writes to its standard streams
                      bars        its progress bars
 between the two      channel     what is said; `messages`: as plain data

@@ -12,7 +12,6 @@ message is its outcome; a rank that ends without one has been killed, or has lef
 
 import atexit
 import gc
-import multiprocessing.util  # here, before the fork, since `_bootstrap` needs it after
 import os
 import signal
 import sys
@@ -26,7 +25,7 @@ from nbmp import platforms
 from nbmp.channels import Channel
 from nbmp.errors import CannotTravelError
 from nbmp.feeder import when_waiting
-from nbmp.launching import board, default_method, frontends, onuse, seeds, tracker
+from nbmp.launching import board, default_method, ending, frontends, onuse, seeds, tracker
 from nbmp.launching.bars import tqdms
 from nbmp.launching.board import Row
 from nbmp.launching.channel import EXITED, RAISED, RETURNED, SHOWN, plain
@@ -66,7 +65,7 @@ def forked(plan: "Plan", plans: "Sequence[Plan]", signals: set[int], moment: "Qu
         os.dup2(ends.stderr.fileno(), 2)
         ends.stdout.close()
         ends.stderr.close()
-        _forget_what_happens_at_exit()
+        ending.forget_inherited()
         rank = _Rank(plan.process, plan.setup, ends.channel, Row(plan.board, plan.setup.rank), plan.task)
         rank.settle(ends.lifeline.fileno(), plan.crash.fileno(), signals)
         rank.adopt_environment()
@@ -151,7 +150,15 @@ class _Rank:
             from nbmp.launching.onimport import when_imported
 
             when_imported("IPython.core.interactiveshell", self._set_up_frontend)
-        return self._process._live(self._body, lifeline)
+        return self._process._live(self._do, lifeline)
+
+    def _do(self) -> None:
+        rank = os.getpid()
+        try:
+            self._body()
+        finally:
+            if os.getpid() == rank:
+                ending.end_executors()
 
     def _body(self) -> None:
         rank = os.getpid()
@@ -285,16 +292,6 @@ def _exit_code(leaving: SystemExit) -> int:
 
 def _ignore_interrupt(*_: object) -> None:
     """SIGINT is the launching process' business. A function, not SIG_IGN: programs that a rank runs get the default."""
-
-
-def _forget_what_happens_at_exit() -> None:
-    """In a fork: what the launching process does at its exit is not the rank's to do, nor are its pools to wait for."""
-    atexit._clear()
-    # What multiprocessing does at exit is the rank's to do (feeders, children); from Python 3.13 on it relies on this.
-    atexit.register(multiprocessing.util._exit_function)  # type: ignore[attr-defined]
-    pools = sys.modules.get("concurrent.futures.thread")
-    if pools is not None:  # their threads were not copied; one of them may have become this rank's main thread
-        pools._threads_queues.clear()
 
 
 def _leave(code: int) -> NoReturn:

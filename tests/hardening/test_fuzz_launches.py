@@ -22,6 +22,7 @@ from nbmp.channels import Channel
 from nbmp.launching import rank
 from nbmp.launching.channel import SETUP, TASK, plain
 from nbmp.launching.describing import crash_frames
+from nbmp.launching.ending import forget_inherited
 from nbmp.launching.frontends import PlainFrontend
 from nbmp.launching.left import NOTES_BYTES, Notes
 from nbmp.launching.messages import END_OF_STACKS, Request
@@ -65,7 +66,7 @@ def code_of_rank(content: bytes, fds: list[int]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
         ours.close()
         os.close(ending)
-        rank._forget_what_happens_at_exit()
+        forget_inherited()
         rank.spawned(theirs.fd, lifeline)
     send(ours, content, fds)
     for end in (ours, theirs):
