@@ -1,12 +1,13 @@
 """The sending side: an object becomes a parcel.
 
-functions, classes and closures of `__main__` and of cells    by value (cloudpickle)
+functions, classes and closures of `__main__` and of cells    by value (cloudpickle), those of `functools.cache` too
 shared arrays                                                 by handle: a place in a segment, the descriptor goes along
 other buffers above 64 kB                                     copied once into the parcel's payload
 everything that the standard library teaches ForkingPickler   as there (connections, locks, queues of its own)
 IPython's shell and its `exit`                                as what they are in a rank
 """
 
+import functools
 import io
 import linecache
 import os
@@ -30,7 +31,7 @@ from nbmp.pickling.foreign import reducers
 from nbmp.pickling.luggage import Luggage
 from nbmp.pickling.methods import reduce_method
 from nbmp.pickling.parcel import Parcel, Pieces, pack
-from nbmp.pickling.rebuilding import code_of_file, exception, exception_state, main_class
+from nbmp.pickling.rebuilding import cached, code_of_file, exception, exception_state, main_class
 
 SPAWNING: Any = mp_context._tls  # type: ignore[attr-defined]  # `set_spawning_popen` is a call
 """Where the standard library's objects look for the child that is spawned: only then do they hand out descriptors.
@@ -130,6 +131,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         {
             types.CodeType: lambda code: _reduce_code(code),
             types.MethodType: reduce_method,
+            functools._lru_cache_wrapper: lambda function: _reduce_cached(function),
             io.TextIOWrapper: lambda file: _reduce_file(file),
         },
         ForkingPickler._extra_reducers,  # type: ignore[attr-defined]  # no public way to what it was taught
@@ -180,6 +182,13 @@ def _reduce_file(file: io.TextIOWrapper) -> Any:
         return cloud._file_reduce(file)
     name = getattr(file, "name", "")
     raise TypeError(f"an open file cannot be sent (TextIOWrapper {name!r}): open it in the process that uses it")
+
+
+def _reduce_cached(function: Any) -> Any:
+    """Send a function of `functools.cache` by name only where a plain function would be; the other side begins anew."""
+    if cloud._lookup_module_and_qualname(function) is not None:
+        return function.__reduce__()
+    return cached, (function.__wrapped__, *function.cache_parameters().values())
 
 
 def _reduce_code(code: types.CodeType) -> Reduced:

@@ -1,5 +1,6 @@
 """Functions that rebuild what `leaving` reduced, in the receiving process."""
 
+import functools
 import linecache
 import pickle
 import sys
@@ -17,6 +18,11 @@ def remember_source(filename: str, source: str | None) -> None:
     """Let tracebacks and warnings know the source of a file that does not exist."""
     if source is not None and filename not in linecache.cache:
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+
+
+def cached(function: Any, maxsize: int | None, typed: bool) -> Any:
+    """Return the function with a cache of its own, which is empty."""
+    return functools.lru_cache(maxsize, typed)(function)
 
 
 def main_class(qualname: str, by_value: bytes) -> Any:

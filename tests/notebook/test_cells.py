@@ -56,6 +56,25 @@ def test_the_error_of_a_launch_within_a_rank_calls_cells_by_their_numbers(kernel
     assert "/ipykernel_" not in failed.error
 
 
+def test_a_function_with_a_cache_travels_and_calls_itself(kernel: Kernel, method: str) -> None:
+    kernel.run(f"""
+import functools
+import nbmp
+
+@functools.lru_cache(maxsize=7)
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+def work(rank):
+    return fib(20), fib.cache_parameters(), fib.__wrapped__.__globals__["fib"] is fib
+
+assert nbmp.launch(work, nprocs=1, start_method={method!r}) == [(6765, {{"maxsize": 7, "typed": False}}, True)]
+with nbmp.Pool(1, start_method={method!r}) as pool:
+    assert pool.map(functools.cache(lambda x: x + 1), [1]) == [2]
+    assert pool.map(functools.cache(len), ["ab"]) == [2]
+""")
+
+
 def test_exit_in_a_function_ends_the_rank(kernel: Kernel, method: str) -> None:
     kernel.run("import nbmp\ndef leaves(rank):\n    exit(0)")
     kernel.run(f"nbmp.start_processes(leaves, nprocs=2, start_method='{method}')")
