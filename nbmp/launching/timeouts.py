@@ -7,6 +7,7 @@ from nbmp.launching.context import ProcessContext
 from nbmp.launching.outcomes import names_of, unread_line
 from nbmp.launching.record import RankRecord
 from nbmp.launching.stopping import INTERRUPT_SECONDS
+from nbmp.reports import ranks_called
 
 TOLD = 8
 """Ranks of which a timeout says where they were."""
@@ -33,6 +34,8 @@ def stop_late(context: ProcessContext, timeout: float, grace_period: float | Non
 
 
 def _where(context: ProcessContext, late: Sequence[RankRecord]) -> str:
-    """Return a line for each of these ranks, at most `TOLD`, with the user's line where it is; asks for a second."""
-    told = context.stacks([record.rank for record in late[:TOLD]], timeout=STACK_SECONDS)
-    return "".join(f"\n  rank {stack.rank}: {stack.place()}" for stack in told)
+    """Return a line for each place where these ranks are, the first `TOLD` of them; asks for a second."""
+    places: dict[str, list[int]] = {}
+    for stack in context.stacks([record.rank for record in late[:TOLD]], timeout=STACK_SECONDS):
+        places.setdefault(stack.place(), []).append(stack.rank)
+    return "".join(f"\n  {ranks_called(ranks)}: {place}" for place, ranks in places.items())

@@ -84,5 +84,6 @@ def status_table(found: Status) -> str:
         for rank in group.ranks:
             numbers = (str(rank.rank), str(rank.pid), rank.label)
             measured = (duration(rank), share(rank.cpu), size(rank.memory))
-            rows.append((f"{group.name} ({group.start_method})", *numbers, *measured, rank.remark[:80]))
+            method = f" ({group.start_method})" if group.start_method else ""  # none: a pool that is being ended
+            rows.append((f"{group.name}{method}", *numbers, *measured, rank.remark[:80]))
     return columns(rows, right=(1, 2, 4, 5, 6))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import nbmp
+from nbmp.launching.timeouts import stop_late
 from tests.launching import functions
 from tests.waiting import content, none_runs, tell, until
 
@@ -151,6 +152,25 @@ def test_launch_with_a_timeout_stops_ranks_and_names_them(method: str, tmp_path:
         nbmp.launch(functions.first_ends_second_waits, (str(tmp_path),), 2, start_method=method, timeout=3)
     assert time.monotonic() - begun < 15
     assert re.search(r"\n  rank 1: tests/waiting\.py, line \d+, in until", str(raised.value))
+
+
+def test_a_timeout_tells_of_ranks_at_the_same_place_in_a_line(method: str) -> None:
+    context = functions.begin(wait_somewhere, (), 3, method)
+    assert until(lambda: all(re.search("in wait_(here|there)$", stack.place()) for stack in context.stacks()))
+    places = re.findall(r"\n  (ranks? [^:]*): .*, in (\w+)", str(stop_late(context, 1, None)))
+    assert places == [("ranks 0 and 1", "wait_here"), ("rank 2", "wait_there")]
+
+
+def wait_somewhere(rank: int) -> None:
+    (wait_here if rank < 2 else wait_there)()
+
+
+def wait_here() -> None:
+    time.sleep(100)
+
+
+def wait_there() -> None:
+    time.sleep(100)
 
 
 def join_in_rank(rank: int, context: list[nbmp.ProcessContext]) -> str:
