@@ -75,5 +75,8 @@ def _write(library: Any, threads: int) -> bool:
         return False
     if threads > at_most.value or in_use.value != library.num_threads:
         return False
-    in_use.value = threads
-    return bool(library.num_threads == threads)
+    before, in_use.value = in_use.value, threads
+    if library.num_threads == threads:
+        return True
+    in_use.value = before  # it was another library's
+    return False

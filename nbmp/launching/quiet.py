@@ -36,7 +36,7 @@ from nbmp import platforms
 from nbmp.errors import StartError
 from nbmp.launching import sqlite
 from nbmp.launching.libraries import ThreadNumber
-from nbmp.launching.threads import others_may_compute, wait_for_computations
+from nbmp.launching.threads import limited, others_may_compute, wait_for_computations
 
 IMPORT_SECONDS = 2.0
 """How long an import in another thread is waited for."""
@@ -77,8 +77,7 @@ class Quiet:
         sqlite.prepare()
         with self._held as held:
             if others_may_compute():
-                held.callback(self._one_thread.put_back)
-                self._one_thread.set(1)
+                self._one_thread = held.enter_context(limited(1))
                 _wait_long_for_computations()
             _hold_back_imports()
             held.callback(release_lock)
@@ -94,6 +93,7 @@ class Quiet:
 
     def be_alone(self) -> None:
         """Let go of everything, also of imports by threads that are not there. Logging has done so itself."""
+        self._one_thread.put_back()
         self._held.pop_all()
         release_lock()
         for lock in _library_locks():
@@ -101,7 +101,6 @@ class Quiet:
         for name, lock in _import_locks():
             if lock.owner != threading.get_ident():
                 _bootstrap._module_locks.pop(name, None)
-        self._one_thread.put_back()
         sqlite.let_go()
 
 

@@ -26,7 +26,8 @@ THREAD_VARIABLES = (
 SERVER_THREADS = 1
 """Of the fork server itself: it has no pool that a fork would break."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()
+"""A fork has a number for its rank, and another one for its own moment."""
 
 _LOOK_SECONDS = 0.001
 _IDLE_LOOKS = 2
@@ -85,16 +86,19 @@ def _runs(process: int, thread: int) -> bool:
 
 
 @contextlib.contextmanager
-def limited(threads: int | None) -> Iterator[None]:
-    """Give the libraries that are loaded `threads` threads while this lasts; None leaves them alone."""
+def limited(threads: int | None) -> Iterator[ThreadNumber]:
+    """Give the libraries that are loaded `threads` threads while this lasts; None leaves them alone.
+
+    No other thread does so meanwhile: it would put back what this one has set.
+    """
+    number = ThreadNumber()
     if threads is None:
-        yield
+        yield number
         return
     with _lock:
-        number = ThreadNumber()
         number.set(threads)
         try:
-            yield
+            yield number
         finally:
             number.put_back()
 
@@ -110,7 +114,7 @@ def as_set(variables: Mapping[str, str]) -> int | None:
 
 def _forget() -> None:
     global _lock
-    _lock = threading.Lock()
+    _lock = threading.RLock()
 
 
 in_forked_child(_forget)

@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy  # noqa: F401 - its library has threads
 import pytest
+import threadpoolctl
 
 import nbmp
 from nbmp.launching import quiet
@@ -161,14 +163,37 @@ def test_nothing_is_held_after_a_fork() -> None:
     assert not any(thread.is_alive() for thread in [_tries_all()])
 
 
+def test_two_forks_at_once_leave_libraries_the_threads_that_they_had() -> None:
+    """Also where no launch sets their number, since a variable does; the second one to look would have found one."""
+    second = threading.Thread(target=_be_quiet)
+    idle, over = threading.Thread(target=lambda: over.wait()), threading.Event()
+    idle.start()
+    try:
+        with threadpoolctl.threadpool_limits(2, "blas"):
+            with quiet.Quiet():
+                second.start()
+                assert until(lambda: _is_in(second, "limited") or _is_in(second, "_hold_back_imports"))
+            second.join()
+            blas = threadpoolctl.ThreadpoolController().select(user_api="blas")
+            assert {pool.num_threads for pool in blas.lib_controllers} == {2}
+    finally:
+        over.set()
+        idle.join()
+
+
+def _be_quiet() -> None:
+    with quiet.Quiet():
+        pass
+
+
+def _is_in(thread: threading.Thread, function: str) -> bool:
+    frame = sys._current_frames().get(thread.ident or 0)
+    return frame is not None and frame.f_code.co_name == function
+
+
 def _tries_all() -> threading.Thread:
     """Return a thread that takes and gives back every lock that a fork takes; alive if it cannot."""
-
-    def take() -> None:
-        with quiet.Quiet():
-            pass
-
-    thread = threading.Thread(target=take, daemon=True)
+    thread = threading.Thread(target=_be_quiet, daemon=True)
     thread.start()
     thread.join(20)
     return thread
