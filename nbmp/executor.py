@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
+from concurrent.futures._base import PENDING, RUNNING
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from typing import Any
@@ -83,7 +84,8 @@ class ProcessPoolExecutor(Executor):
         """Have `fn(*args, **kwargs)` called in a worker, as function and arguments are now.
 
         What cannot be pickled is the future's exception, as `CannotTravelError`. A future can be cancelled until its
-        call was given to a worker, which may be one call ahead. Done-callbacks are called by the pool's thread.
+        call was given to a worker, which may be one call ahead, for a moment more if calls took next to no time.
+        Done-callbacks are called by the pool's thread.
 
         Raises
         ------
@@ -133,8 +135,8 @@ class ProcessPoolExecutor(Executor):
         if workers is None or workers.owner != os.getpid():
             return
         if cancel_futures:
-            for future in list(self._futures):
-                future.cancel()
+            self._cancel_all()
+            workers.recall(self._cancel_all)  # and those that were given ahead
         workers.close()
         if wait and not workers.is_here():
             try:
@@ -142,6 +144,10 @@ class ProcessPoolExecutor(Executor):
             except KeyboardInterrupt:
                 self.terminate_workers()
                 raise
+
+    def _cancel_all(self) -> None:
+        for future in list(self._futures):
+            future.cancel()
 
     def terminate_workers(self) -> None:
         """End the workers now (SIGTERM, a second later SIGKILL); calls that are not done fail with RuntimeError."""
@@ -194,6 +200,12 @@ class _FutureJob:
 
     def begin(self, index: int) -> bool:
         return self._future.set_running_or_notify_cancel()
+
+    def waits_again(self, index: int) -> None:
+        future: Any = self._future
+        with future._condition:  # there is no public way back
+            if future._state == RUNNING:
+                future._state = PENDING
 
     def done(self, index: int, value: Any) -> None:
         self._future.set_result(value)

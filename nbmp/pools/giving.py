@@ -2,7 +2,8 @@
 
 A task is given ahead so that a worker need not wait for the pool between two tasks, more of them when they take next to
 no time. It must not wait behind a long one while others are free, or behind one that waits for it: so it is taken back,
-when another worker has nothing to do, or when it has waited for `PATIENCE` and another worker has room.
+when another worker has nothing to do, or when it has waited for `PATIENCE` and another worker has room. When a worker
+has told nothing for so long, all that it has not begun is taken back, and it gets one task ahead as at the beginning.
 """
 
 import sys
@@ -14,7 +15,7 @@ from nbmp.pools.tasks import Job, Task
 from nbmp.pools.worker import AHEAD, Worker
 
 PATIENCE = 0.02
-"""Seconds after which a task that was given ahead goes to any other worker with room."""
+"""Seconds after which a task that was given ahead goes to any other worker with room, or waits again as it did."""
 
 
 class Waiting:
@@ -56,11 +57,17 @@ class Waiting:
     def take_all_back(self, worker: Worker) -> None:
         """Take back what a worker has not begun, in its place."""
         while (task := worker.take_back()) is not None:
+            task.sent_as = -1
+            told(task.job.waits_again, task.index)
             self._tasks.append(task)
         self._tasks = deque(sorted(self._tasks, key=lambda task: task.number))
 
     def give_out(self, now: float) -> None:
         """Give each worker one task, then a second, then more to those whose tasks are quick."""
+        for worker in self._workers:
+            if worker.has_too_many() and now - worker.silent_since > PATIENCE:
+                worker.ahead = AHEAD
+                self.take_all_back(worker)
         wanting = [worker for worker in self._workers if worker.wants()]
         for room in range(1, AHEAD + 1):
             for worker in wanting:

@@ -17,6 +17,9 @@ class Job(Protocol):
     def begin(self, index: int) -> bool:
         """A worker is about to be given task `index`; False: it is not wanted any more."""
 
+    def waits_again(self, index: int) -> None:
+        """Task `index` was taken back from a worker that had not begun it, and will be given to one again."""
+
     def done(self, index: int, value: Any) -> None:
         """Task `index` has returned `value`."""
 

@@ -38,6 +38,9 @@ class Waited:
     def begin(self, index: int) -> bool:
         return not self._over
 
+    def waits_again(self, index: int) -> None:
+        pass
+
     def submitting(self) -> None:
         """One task more is on its way."""
         self._submitted += 1

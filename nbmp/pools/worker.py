@@ -77,6 +77,15 @@ class Worker:
         """Return whether it may get tasks and has used up half of them: so quick ones are given several at a time."""
         return len(self.tasks) <= self.ahead // 2 and self.ready and not self.leaving
 
+    def has_too_many(self) -> bool:
+        """Return whether it has tasks that would not be given ahead if they were not quick."""
+        return len(self.tasks) > AHEAD
+
+    @property
+    def silent_since(self) -> float:
+        """When it last told an outcome, or was given a task when it had none."""
+        return max(self._told_at, self.tasks[0].given_at)
+
     def give(self, task: Task) -> bool:
         """Send a task; False when there is no room for it at this moment."""
         function = task.function

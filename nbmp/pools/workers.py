@@ -26,7 +26,7 @@ from nbmp.launching.private import making
 from nbmp.launching.stopping import KILL_SECONDS
 from nbmp.messages import Message
 from nbmp.pools.failures import exit_error, initializer_error, start_error, task_error, unread_error
-from nbmp.pools.giving import Waiting, told
+from nbmp.pools.giving import PATIENCE, Waiting, told
 from nbmp.pools.messages import BROKEN, RAISED, READY, RETURNED
 from nbmp.pools.requests import Requests
 from nbmp.pools.starting import Recipe
@@ -122,6 +122,10 @@ class Workers(Watched):
         """Forget the tasks of a job that wait; those that run go on."""
         self._request(self._waiting.drop, job)
 
+    def recall(self, then: Callable[[], Any]) -> None:
+        """Take back all tasks that no worker has begun, and call this before any of them is given again."""
+        self._request(self._recall, then)
+
     def renew(self) -> None:
         """Replace every worker, as soon as it has done what it has."""
         self._request(self._renew)
@@ -185,6 +189,8 @@ class Workers(Watched):
         return bool(self._waiting or self._requests or (self._feeds and not self._terminated and not self.broken))
 
     def _pause(self) -> float | None:
+        if any(worker.has_too_many() for worker in self._workers):
+            return PATIENCE
         busy = self._waiting or any(worker.leaving for worker in self._workers)
         return LOOK_SECONDS if busy else None
 
@@ -296,6 +302,11 @@ class Workers(Watched):
         for worker in self._workers:
             self._waiting.take_all_back(worker)
             worker.leave()
+
+    def _recall(self, then: Callable[[], Any]) -> None:
+        for worker in self._workers:
+            self._waiting.take_all_back(worker)
+        told(then)
 
     # ends
 

@@ -19,6 +19,7 @@ from nbmp.executor import ProcessPoolExecutor
 from tests import scripts
 from tests.pool import functions
 from tests.pool.functions import OneWay, Trap
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -85,6 +86,19 @@ def test_shutdown(method: str, tmp_path: Path) -> None:
     assert all(future.done() for future in futures)
     assert sum(future.cancelled() for future in futures) >= 6
     ProcessPoolExecutor(2).shutdown()
+
+
+def test_calls_that_were_given_ahead_since_others_were_quick_can_be_cancelled(tmp_path: Path) -> None:
+    go = str(tmp_path / "go")
+    with ProcessPoolExecutor(1) as executor:
+        list(executor.map(abs, range(300)))  # from now on many are given ahead
+        futures = [executor.submit(functions.wait_for, go) for _ in range(20)]
+        assert until(lambda: sum(future.running() for future in futures) == 2)
+        assert futures[-1].cancel()
+        executor.shutdown(wait=False, cancel_futures=True)
+        assert until(lambda: futures[1].cancelled())  # the one ahead
+        functions.make(go)
+    assert sum(future.cancelled() for future in futures) == 19
 
 
 def test_done_callback_may_submit(executor: ProcessPoolExecutor) -> None:

@@ -49,10 +49,19 @@ def wait_at(item: int, at: int, path: str) -> int:
 def test_quick_tasks_that_were_given_behind_a_long_one_are_done_by_others(pool: Pool, tmp_path: Path) -> None:
     pool.map(abs, range(300), chunksize=1)  # from now on many are given ahead
     busy = partial(wait_at, at=150, path=str(tmp_path))
-    results = pool.imap_unordered(busy, range(600))
-    assert sorted(results.next(20) for _ in range(599)) == [x for x in range(600) if x != 150]
-    tell(tmp_path / "go on", "")
-    assert results.next(20) == 150
+    assert_is_waited_for_alone(pool, busy, 150, tmp_path)
+
+
+def test_tasks_behind_a_long_one_of_a_worker_that_is_to_leave_are_done_by_others(tmp_path: Path) -> None:
+    with Pool(2, maxtasksperchild=40) as pool:
+        assert_is_waited_for_alone(pool, partial(wait_at, at=25, path=str(tmp_path)), 25, tmp_path)
+
+
+def assert_is_waited_for_alone(pool: Pool, function: Any, at: int, path: Path) -> None:
+    results = pool.imap_unordered(function, range(600))
+    assert sorted(results.next(20) for _ in range(599)) == [x for x in range(600) if x != at]
+    tell(path / "go on", "")
+    assert results.next(20) == at
 
 
 class OpenedAt:
