@@ -18,18 +18,11 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from multiprocessing import util
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nbmp.launching.onimport import when_imported
 
-if TYPE_CHECKING:
-    import subprocess
-
 TRACKER = "multiprocessing.resource_tracker"
-
-_started: "list[subprocess.Popen[bytes]]" = []
-"""Kept: nobody waits for them."""
-
 
 SHARED_MEMORY = "multiprocessing.shared_memory"
 
@@ -92,5 +85,5 @@ class _Util:
         import subprocess
 
         popen = subprocess.Popen(args, executable=path, pass_fds=passfds, start_new_session=True)
-        _started.append(popen)
+        popen.returncode = 0  # not to be waited for here, nor warned of: it outlives this process
         return popen.pid

@@ -172,3 +172,8 @@ def test_names_of_semaphores_end_with_the_process_that_made_them_however_it_ends
         print(until(lambda: not os.path.exists(path)))
     """
     assert scripts.output(tmp_path, source, method) == "True\nTrue\n"
+
+
+def test_python_warns_at_exit_of_nothing_that_a_lock_has_started(tmp_path: Path) -> None:
+    done = scripts.run(tmp_path, "import nbmp; lock = nbmp.Lock()", env={"PYTHONDEVMODE": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
