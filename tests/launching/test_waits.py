@@ -190,7 +190,7 @@ def test_who_waits_for_what_a_rank_had_when_it_was_stopped_is_told_whose_it_was(
         second.stop(0)
 
 
-def give_and_take(rank: int, locks: list[Any], reentrant: Any, condition: Any) -> int:
+def give_and_take(rank: int, locks: list[Any], reentrant: Any, condition: Any, counter: Any) -> int:
     for lock in locks:
         lock.acquire()
     for lock in locks:
@@ -200,6 +200,7 @@ def give_and_take(rank: int, locks: list[Any], reentrant: Any, condition: Any) -
     with condition:
         condition.wait(0.01)
         condition.notify_all()
+    counter.value += 1
     row = board.own_row()
     assert row is not None
     return len(row.notes.all())
@@ -207,7 +208,8 @@ def give_and_take(rank: int, locks: list[Any], reentrant: Any, condition: Any) -
 
 def test_a_rank_has_nothing_any_more_that_it_gave_back_and_no_number_of_locks_is_too_many(method: str) -> None:
     locks = [nbmp.Lock() for _ in range(20)]
-    assert nbmp.launch(give_and_take, (locks, nbmp.RLock(), nbmp.Condition()), 1, start_method=method) == [0]
+    others = nbmp.RLock(), nbmp.Condition(), nbmp.Value("i", 0)
+    assert nbmp.launch(give_and_take, (locks, *others), 1, start_method=method) == [0]
 
 
 def die_with(rank: int, lock: Any) -> None:
