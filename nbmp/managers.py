@@ -10,12 +10,15 @@ its answer is then what the next call gets, whichever that is. Here each connect
 - the same call again, with the same arguments, waits on for that answer: no item is lost that the first one gets;
 - every other call takes another connection.
 
-A lock of the manager is held by the thread over there, so by a connection: one that was taken on a connection that is
-still busy can be given back only when the interrupted call is done.
+A lock of the manager is held by the thread over there, so by a connection. While it holds one it is for the calls of
+that lock only, so that no other call, interrupted, keeps it. Where a call of the lock itself was interrupted, that lock
+is given back behind it: `release` returns at once, and is done when the interrupted call is. So is an `acquire`.
 """
 
+import contextlib
 import multiprocessing.managers as standard
 import queue
+from collections import Counter
 from collections.abc import Sequence
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -32,6 +35,34 @@ class _Line:
         self.unanswered: bytes | None = None
         """The call that it has to answer."""
         self.to_send = b""
+        self.held: Counter[str] = Counter()
+        """The locks that its thread over there has, by their proxies' names, and how often."""
+        self._to_come = 0
+        """Answers that nobody waits for."""
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether any call may use it."""
+        return self.unanswered is None and not +self.held
+
+    def send_behind(self, call: bytes) -> None:
+        """Send a call whose answer nobody waits for, behind one that goes on; afterwards it is for nothing else."""
+        with _Whole(self):
+            self._connection.send_bytes(call)
+        self._to_come += 1 + (self._to_come == 0)
+        self.unanswered = b""
+
+    def is_over(self) -> bool:
+        """Return whether all has come that nobody waits for, of a line that is for nothing else."""
+        try:
+            while self._to_come and readable(self._connection.fileno(), 0):
+                self._connection.recv_bytes()
+                self._to_come -= 1
+                if not self._to_come:
+                    return True
+        except (EOFError, OSError):
+            return True
+        return False
 
     def send(self, _: object) -> None:
         """Send the call, if it was not sent before."""
@@ -79,17 +110,29 @@ class Resuming(standard.BaseProxy):
     """A proxy that waits on for the answer of an interrupted call, when it is called so again."""
 
     _tls: Any
+    _id: str
 
     def _callmethod(self, methodname: str, args: Sequence[Any] = (), kwds: Any = {}) -> Any:  # noqa: B006 - theirs
-        call = bytes(ForkingPickler.dumps((self._id, methodname, args, kwds)))  # type: ignore[attr-defined]
-        self._choose(call)
+        self._choose(self._call(methodname, args, kwds))
         return super()._callmethod(methodname, tuple(args), kwds)
+
+    def _call(self, methodname: str, args: Sequence[Any] = (), kwds: Any = {}) -> bytes:  # noqa: B006 - as above
+        return bytes(ForkingPickler.dumps((self._id, methodname, args, kwds)))
 
     def _choose(self, call: bytes) -> None:
         """Make the connection for this call the thread's present one."""
         lines: list[_Line] = vars(self._tls).setdefault("lines", [])
+        for line in list(lines):
+            if line.is_over():
+                line.drop()
+        self._use(self._line(lines, call), lines, call)
+
+    def _line(self, lines: list[_Line], call: bytes) -> _Line | None:
+        """Return which of these connections is for this call, None for a new one."""
         line = next((line for line in lines if line.unanswered == call), None)
-        line = line or next((line for line in lines if line.unanswered is None), None)
+        return line or next((line for line in lines if line.is_free), None)
+
+    def _use(self, line: _Line | None, lines: list[_Line], call: bytes) -> None:
         if line is None:
             self._connect()  # type: ignore[attr-defined]
             line = _Line(self._tls.connection, lines)
@@ -98,9 +141,54 @@ class Resuming(standard.BaseProxy):
         self._tls.connection = line
 
 
+class Held(Resuming):
+    """One of what is taken and given back: a lock, a condition, a semaphore."""
+
+    _token: Any
+
+    def _callmethod(self, methodname: str, args: Sequence[Any] = (), kwds: Any = {}) -> Any:  # noqa: B006 - theirs
+        line = self._holder()
+        if methodname == "release" and line is not None and line.unanswered is not None:
+            line.held[self._id] -= 1
+            return line.send_behind(self._call("release"))
+        try:
+            answer = super()._callmethod(methodname, args, kwds)
+        except BaseException:
+            if methodname == "acquire" and tuple(args) in _UNBOUNDED:
+                self._give_back_after(self._call(methodname, args, kwds))
+            raise
+        if self._token.typeid in _OWNED and (methodname == "release" or (methodname == "acquire" and answer)):
+            self._tls.connection.held[self._id] += 1 if methodname == "acquire" else -1
+        return answer
+
+    def _give_back_after(self, call: bytes) -> None:
+        """Have what an interrupted call takes given back, if it is under way."""
+        line = getattr(self._tls, "connection", None)
+        if isinstance(line, _Line) and line.unanswered == call:
+            with contextlib.suppress(OSError):  # the manager is gone
+                line.send_behind(self._call("release"))
+
+    def _holder(self) -> _Line | None:
+        lines: list[_Line] = vars(self._tls).get("lines", [])
+        return next((line for line in lines if line.held[self._id] > 0), None)
+
+    def _line(self, lines: list[_Line], call: bytes) -> _Line | None:
+        holder = self._holder()
+        if holder is not None and holder.unanswered in (None, call):
+            return holder
+        return super()._line(lines, call)
+
+
+_OWNED = ("RLock", "Condition")
+"""What only that thread can give back, and take again, that has it; others may be given back by any."""
+_UNBOUNDED = ((), (True,), (True, None))
+"""Arguments of an `acquire` that comes to its end only with the lock."""
+
+
 def _resuming(proxy: Any) -> Any:
     """Return a class of this module, which it is pickled by, for one of the standard library's."""
-    return type(proxy.__name__, (Resuming, proxy), {"__module__": __name__, "__doc__": proxy.__doc__})
+    base = Held if issubclass(proxy, vars(standard)["AcquirerProxy"]) else Resuming
+    return type(proxy.__name__, (base, proxy), {"__module__": __name__, "__doc__": proxy.__doc__})
 
 
 def _proxies() -> dict[str, Any]:

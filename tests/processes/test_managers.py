@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import threading
 from typing import Any
 
 import pytest
 
 import nbmp
 from nbmp.managers import Resuming
+from tests.waiting import PATIENCE
 
 
 class Interrupted(Exception):
@@ -49,6 +51,75 @@ def test_calls_after_an_interrupted_one_get_their_own_answers_and_no_item_is_los
         assert nbmp.launch(use_after_interrupts, arguments, 1, start_method=method) == [answers]
         arguments[1][:] = []
         assert use_after_interrupts(0, *arguments) == answers
+
+
+def in_time(call: Any) -> bool:
+    """Return whether this call comes to an end, in another thread."""
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    return not thread.is_alive()
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock", "Condition", "Semaphore"])
+def test_a_lock_is_given_back_whichever_call_in_its_block_was_interrupted(kind: str) -> None:
+    with nbmp.Manager() as manager:
+        lock, items = getattr(manager, kind)(), manager.Queue()
+
+        def take() -> None:
+            with lock:
+                pass
+
+        def wait_in_it() -> None:
+            with lock:
+                lock.wait() if kind == "Condition" else items.get()
+
+        def notify() -> None:
+            with lock:
+                lock.notify_all()
+
+        assert interrupted(wait_in_it)
+        assert in_time(take)
+        if kind == "Condition":
+            assert in_time(notify)  # the interrupted call comes to its end
+            assert in_time(take)
+            assert interrupted(wait_in_it)
+            over = threading.Event()
+
+            def notify_on() -> None:
+                while not over.wait(0.05):
+                    notify()
+
+            notifier = threading.Thread(target=notify_on)
+            notifier.start()
+            wait_in_it()
+            over.set()
+            notifier.join()
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock", "Condition", "Semaphore"])
+def test_an_interrupted_acquire_keeps_nothing(kind: str) -> None:
+    with nbmp.Manager() as manager:
+        lock = getattr(manager, kind)()
+        taken, go_on = threading.Event(), threading.Event()
+
+        def hold() -> None:
+            with lock:
+                taken.set()
+                go_on.wait()
+
+        def take() -> None:
+            with lock:
+                pass
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        taken.wait()
+        assert interrupted(take)
+        go_on.set()
+        thread.join()
+        assert in_time(take)
+        take()
 
 
 def test_an_interrupt_with_half_an_answer_received_costs_the_connection() -> None:
