@@ -3,8 +3,8 @@
 OpenBLAS ends its threads before a fork and starts them again when a call needs them. Its function that sets their
 number starts them as well, and each then spins for 27 ms before it goes to sleep: on a machine of 64 cores that is more
 than a second of a core, for a launch that computes nothing. So the number is written where OpenBLAS keeps it, in a
-variable that the library shows. Not if it is to be more than there are threads, nor where that variable is not found,
-or is not the one: then the function does it.
+variable that the library shows. Not if it is to be more than there are threads, nor where that variable is not found
+(NumPy's wheels hide it from 2.5 on), or is not the one: then the function does it, unless that is the number already.
 """
 
 import sys
@@ -31,6 +31,8 @@ class ThreadNumber:
         others = []
         for library in _loaded().lib_controllers:
             before = library.num_threads
+            if before == threads:
+                continue
             if is_pooled(library) and _write(library, threads):
                 self._undo.append(partial(_write, library, before))
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import threadpoolctl
 
 import nbmp
+from nbmp.launching import libraries
 from nbmp.launching.threads import THREAD_VARIABLES
+from tests.waiting import until
 
 
 def blas_threads(rank: int) -> set[int]:
@@ -86,3 +89,17 @@ def test_threads_of_the_launching_process_are_as_before(method: str, cores: int)
     before = blas_threads(0)
     nbmp.launch(blas_threads, (), 4, start_method=method)
     assert blas_threads(0) == before
+
+
+def tasks_of_libraries(rank: int = 0) -> set[int]:
+    """Return the threads of this process that are none of Python's."""
+    return set(map(int, os.listdir("/proc/self/task"))) - {thread.native_id or 0 for thread in threading.enumerate()}
+
+
+def test_number_that_libraries_have_is_not_set_again(cores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That would start the threads which OpenBLAS has ended before the fork, where it hides its variable."""
+    monkeypatch.setattr(libraries, "_write", lambda *_: False)
+    with threadpoolctl.threadpool_limits(1):
+        before = tasks_of_libraries()  # pytest has one as well
+        assert nbmp.launch(tasks_of_libraries, (), 1, start_method="fork", threads=1) == [set()]
+        assert until(lambda: tasks_of_libraries() < before)
