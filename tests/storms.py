@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import nbmp
+from tests.forking import fork
 from tests.waiting import none_runs, until
 
 PAUSE = 0.05
@@ -122,7 +123,7 @@ class Storm:
 
     def _start(self) -> int:
         """Fork a worker: nothing is quicker, and the next one may be killed in a moment."""
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
             code = 1
             try:

@@ -15,13 +15,14 @@ import nbmp
 from nbmp.memory import mappings
 from nbmp.memory.recycler import recycler
 from tests import scripts
+from tests.forking import fork
 from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import until
 
 
 def in_child(work: Callable[[], Any]) -> int:
     """Run `work` in a fork of this process, at most 20 seconds; return 0 when it returned something true."""
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(20)
@@ -36,7 +37,7 @@ def in_child(work: Callable[[], Any]) -> int:
 def test_child_reads_a_shared_array_that_the_parent_dropped_and_used_anew() -> None:
     array = nbmp.full(100_000, 7)
     gate = os.eventfd(0)
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         os.eventfd_read(gate)
         os._exit(0 if (array == 7).all() else 1)
@@ -115,7 +116,7 @@ def test_child_of_a_fork_amid_the_first_messages_of_another_thread_can_send(tmp_
                 q.get(timeout=20)
         for _ in range(2):
             threading.Thread(target=pass_to_and_fro, daemon=True).start()
-        child = os.fork()
+        child = fork()
         if child == 0:
             signal.alarm(10)
             mine.put(np.full(50_000, 3))

@@ -19,6 +19,7 @@ from nbmp.memory.recycler import recycler
 from nbmp.pickling.quick import to_send
 from tests import scripts
 from tests.channels import functions
+from tests.forking import fork
 from tests.memory.test_views import VIEWS
 from tests.strategies import ONLY_BY_DESCRIPTOR
 from tests.waiting import until
@@ -130,7 +131,7 @@ def test_a_forked_child_keeps_its_copy_while_the_parent_goes_on() -> None:
     array = q.get(timeout=5)
     go_read, go_write = os.pipe()
     told_read, told_write = os.pipe()
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         os.read(go_read, 1)
         os.write(told_write, b"7" if (array == 7).all() else b"x")

@@ -21,6 +21,7 @@ from nbmp.monitoring.memory import usage as memory
 from nbmp.monitoring.memory.segments import SegmentUsage
 from nbmp.platforms import cgroups
 from tests import scripts
+from tests.forking import fork
 from tests.launching import functions
 from tests.strategies import ONLY_BY_DESCRIPTOR, ONLY_BY_NAME
 from tests.waiting import tell, until
@@ -206,7 +207,7 @@ def test_processes_that_end_meanwhile_are_no_error() -> None:
     deadline = time.monotonic() + 0.5
     children: list[int] = []
     while time.monotonic() < deadline:
-        if (pid := os.fork()) == 0:
+        if (pid := fork()) == 0:
             os._exit(0)
         children.append(pid)
         assert nbmp.memory_usage().hidden == ()
@@ -229,7 +230,7 @@ def test_a_process_that_the_system_hides_is_listed_and_no_error(tmp_path: Path) 
         dumpable, libc = 4, ctypes.CDLL(None)  # what another user's process is to us: not to be looked into
         libc.prctl(dumpable, 1)
         reading, writing = os.pipe()
-        child = os.fork()
+        child = fork()
         if child == 0:
             libc.prctl(dumpable, 0)
             os.write(writing, b"!")

@@ -12,6 +12,11 @@ pytestmark = pytest.mark.may_keep("children")  # the module's kernel, which keep
 
 TASKS = "import os, threading\ndef tasks(): return set(map(int, os.listdir('/proc/self/task')))"
 LOADED = "import sys\nloaded = set(sys.modules)"
+SHOWN = """
+from nbmp.launching import libraries
+pools = [library for library in libraries._loaded().lib_controllers if libraries.is_pooled(library)]
+all(libraries._write(library, library.num_threads) for library in pools)
+"""
 
 
 def test_a_forked_rank_imports_nothing_of_ours(kernel: Kernel) -> None:
@@ -37,6 +42,9 @@ def test_a_new_interpreter_loads_no_large_module_that_a_body_does_not_need(kerne
 
 def test_no_library_starts_threads_for_a_launch(kernel: Kernel) -> None:
     kernel.run(f"{TASKS}\nimport numpy\ngo = threading.Event()\nuser = threading.Thread(target=go.wait)\nuser.start()")
+    if kernel.run(SHOWN).value != "True":
+        kernel.run("go.set(); user.join()")
+        pytest.skip("OpenBLAS hides the variable with its number of threads, as in NumPy's wheels from 2.5 on")
     kernel.run("before = tasks()")
     cell = kernel.run("%%mpspawn -n 2 --start-method fork\nlen(tasks())")
     assert cell.value == "[1, 1]"

@@ -14,6 +14,7 @@ import pytest
 from nbmp.executor import ProcessPoolExecutor
 from nbmp.pool import Pool
 from tests import scripts
+from tests.forking import fork
 from tests.pool import functions
 from tests.waiting import content, none_runs, until
 
@@ -126,7 +127,7 @@ def test_a_forked_childs_pool_is_inert(pool: Pool) -> None:
     result = pool.apply_async(functions.square, (3,))
     result.wait()
     read, write = os.pipe()
-    child = os.fork()
+    child = fork()
     if child == 0:
         told = []
         for call in (

@@ -17,6 +17,7 @@ import nbmp
 from nbmp.errors import BrokenPoolError, WorkerExitedError
 from nbmp.executor import ProcessPoolExecutor
 from tests import scripts
+from tests.forking import fork
 from tests.pool import functions
 from tests.pool.functions import OneWay, Trap
 from tests.waiting import until
@@ -127,7 +128,7 @@ def test_workers_are_renewed_and_initialized(method: str) -> None:
 
 def test_forked_child_is_told(executor: ProcessPoolExecutor) -> None:
     executor.submit(functions.square, 1).result()
-    child = os.fork()
+    child = fork()
     if child == 0:
         try:
             executor.submit(functions.square, 1)
