@@ -13,6 +13,7 @@ from multiprocessing.reduction import ForkingPickler
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from nbmp.memory.strategy import goes_by_name
 from nbmp.pickling.foreign import reducers
 from nbmp.pickling.leaving import SPAWNING, dumps
 from nbmp.pickling.luggage import Luggage
@@ -113,6 +114,8 @@ def get_ready() -> None:
     for that thread, which the child does not have.
     """
     _table()
+    if goes_by_name():
+        import nbmp.pickling.names  # noqa: F401 - for those who send
 
 
 def _table() -> dict[Any, Any]:

@@ -101,14 +101,14 @@ def test_forks_while_another_thread_is_in_put_and_get_are_whole_and_keep_nothing
     assert until(lambda: all(segment.is_free() for segment in recycler.segments()), 5)
 
 
-@ONLY_BY_DESCRIPTOR
 def test_child_of_a_fork_amid_the_first_messages_of_another_thread_can_send(tmp_path: Path) -> None:
     """In a new program, where the first message would import what it needs: the child could never import it."""
-    source = """
+    source = f"""
         import os, signal, threading
         import numpy as np
         import nbmp
 
+        nbmp.set_sharing_strategy({nbmp.get_sharing_strategy()!r})
         q, mine = nbmp.Queue(), nbmp.Queue()
         def pass_to_and_fro():
             while True:
@@ -116,7 +116,7 @@ def test_child_of_a_fork_amid_the_first_messages_of_another_thread_can_send(tmp_
                 q.get(timeout=20)
         for _ in range(2):
             threading.Thread(target=pass_to_and_fro, daemon=True).start()
-        child = fork()
+        child = os.fork()
         if child == 0:
             signal.alarm(10)
             mine.put(np.full(50_000, 3))

@@ -23,6 +23,7 @@ import pytest
 
 from nbmp.cuda import devices, driver, received
 from nbmp.cuda.loans import loans
+from nbmp.cuda.order import tickets
 from nbmp.memory import janitor
 from tests.waiting import until
 
@@ -97,4 +98,4 @@ def _nothing_is_shared() -> bool:
         gc.collect()
     received.settle()
     janitor.trim()
-    return not loans.sweep() and not received.blocks()
+    return not loans.sweep() and not received.blocks() and not tickets.trim()

@@ -78,7 +78,9 @@ def test_the_default_number_of_ranks_is_the_number_of_cores(kernel: Kernel) -> N
 def test_time_that_is_up_stops_the_ranks(kernel: Kernel) -> None:
     cell = kernel.run("%%mpspawn -n 2 --timeout 0.5 --grace-period 0.5\nimport time\ntime.sleep(60)", fails=True)
     assert "LaunchTimeoutError: ranks 0 and 1 of 2 still ran after 0.5 s and were stopped" in cell.error
-    assert [line.partition(": ")[0] for line in cell.error.splitlines()[1:]] == ["  rank 0", "  rank 1"]
+    lines = cell.error.splitlines()[1:]
+    # both at one place, unless one was asked before it had come there
+    assert [line.partition(": ")[0] for line in lines] in (["  ranks 0 and 1"], ["  rank 0", "  rank 1"])
     assert cell.ended - cell.started < 15
 
 

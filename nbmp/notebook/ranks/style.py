@@ -87,7 +87,7 @@ TILES.nbmp label.tile{cursor:pointer;background:none;z-index:1}
  background:var(--jp-layout-color1,transparent);color:inherit}
 @container (max-width:880px){.nbmp.live .bar{width:60px}.nbmp.nbmp.live .wide{display:none}}
 @container (max-width:640px){.nbmp .called{max-width:6em}}
-@container (max-width:520px){.nbmp.nbmp .bar{width:60px}.nbmp.live .why,.nbmp.live .num{display:none}
+@container (max-width:580px){.nbmp.nbmp .bar{width:60px}.nbmp.live .why,.nbmp.live .num{display:none}
  .nbmp.nbmp.live .wide,.nbmp.nbmp.live th.t,.nbmp.nbmp.live td.t{display:none}.nbmp.nbmp.live .bar{width:48px}
  .nbmp.nbmp.live>.widget-button{margin-right:6px;padding:0 6px}
  .nbmp.nbmp.live>.widget-button.where{margin-right:4px}}
