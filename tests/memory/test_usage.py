@@ -230,7 +230,7 @@ def test_a_process_that_the_system_hides_is_listed_and_no_error(tmp_path: Path) 
         dumpable, libc = 4, ctypes.CDLL(None)  # what another user's process is to us: not to be looked into
         libc.prctl(dumpable, 1)
         reading, writing = os.pipe()
-        child = fork()
+        child = os.fork()
         if child == 0:
             libc.prctl(dumpable, 0)
             os.write(writing, b"!")
