@@ -15,10 +15,14 @@ import multiprocessing.util  # here, before the fork, since `_bootstrap` needs i
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any
 
-_KEPT = ("_threads_queues", "_threads_wakeups")
-"""Where modules of executors keep those that are to be told."""
+_KEPT = {
+    "concurrent.futures.thread": "_threads_queues",
+    "concurrent.futures.process": "_threads_wakeups",
+    "joblib.externals.loky.process_executor": "_threads_wakeups",
+    "loky.process_executor": "_threads_wakeups",
+}
+"""Modules of executors, and where they keep those that are to be told."""
 _WITH_ONE_FOR_ALL = ("joblib.externals.loky.reusable_executor", "loky.reusable_executor")
 
 _inherited: list[object] = []
@@ -30,24 +34,18 @@ def forget_inherited() -> None:
     atexit._clear()
     # What multiprocessing does at exit is the rank's to do (feeders, children); from Python 3.13 on it relies on this.
     atexit.register(multiprocessing.util._exit_function)  # type: ignore[attr-defined]
-    for call in _registered():  # their threads were not copied; one of them may have become this rank's main thread
-        names: dict[str, Any] = getattr(getattr(call, "func", None), "__globals__", {})
-        for name in _KEPT:
-            if name in names:
-                names[name].clear()
-    for module in filter(None, map(sys.modules.get, _WITH_ONE_FOR_ALL)):
-        _inherited.append(getattr(module, "_executor", None))
-        vars(module)["_executor"] = None
+    for module, name in _KEPT.items():  # their threads were not copied; one may have become this rank's main thread
+        getattr(sys.modules.get(module), name, {}).clear()
+    for loky in filter(None, map(sys.modules.get, _WITH_ONE_FOR_ALL)):
+        _inherited.append(getattr(loky, "_executor", None))
+        vars(loky)["_executor"] = None
 
 
 def end_executors() -> None:
-    """Have executors end their workers, and wait for these."""
-    calls = _registered()
+    """Have executors end their workers, and wait for these. What fails in that is printed, as at any exit."""
+    calls: list[Callable[[], object]] = getattr(threading, "_threading_atexits", [])  # the latest last
     while calls:
-        calls.pop()()
-
-
-def _registered() -> list[Callable[[], object]]:
-    """Return threading's own list, the latest last; empty where there is none."""
-    found: list[Callable[[], object]] = getattr(threading, "_threading_atexits", [])
-    return found
+        try:
+            calls.pop()()
+        except Exception:
+            sys.excepthook(*sys.exc_info())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import importlib.util
+import threading
 from concurrent.futures import Executor
 from pathlib import Path
 
@@ -50,3 +51,15 @@ def test_joblib_runs_in_a_forked_rank_though_the_launching_process_has_used_it(t
         print(work(0))
     """
     assert scripts.output(tmp_path, source) == "[[0, 1, 4, 9], [0, 1, 4, 9]]\n[0, 1, 4, 9]\n"
+
+
+def fail_at_the_end(rank: int) -> int:
+    threading._register_atexit(int, "no number")  # type: ignore[attr-defined]  # as executors do
+    return rank
+
+
+def test_what_fails_at_the_end_is_printed_and_the_rank_has_returned(
+    method: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert nbmp.launch(fail_at_the_end, (), 2, start_method=method) == [0, 1]
+    assert "invalid literal for int() with base 10: 'no number'" in capfd.readouterr().err
