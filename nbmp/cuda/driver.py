@@ -1,4 +1,4 @@
-"""Every call of nbmp's into CUDA, and nothing else: CuPy's bindings, and libcuda itself for what those lack.
+"""Every call of nbmp's into CUDA, and nothing else: by CuPy's bindings, and by `libcuda` where those lack something.
 
 Nobody else calls CUDA, so that the tests can put a stand-in in place of these functions, whose memory is ordinary
 shared memory. Devices are CuPy's numbers of this process; streams and events are pointers.

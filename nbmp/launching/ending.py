@@ -7,7 +7,8 @@ that nobody has told: for ever, or with loky for the five minutes that a worker 
 its function is done.
 
 loky keeps one executor for all calls of joblib. A fork has a copy of it, which accepts tasks that nobody would do: a
-rank makes its own.
+rank makes its own. So it does with `multiprocessing`'s fork server, by which executors start their workers from Python
+3.14 on.
 """
 
 import atexit
@@ -15,6 +16,7 @@ import multiprocessing.util  # here, before the fork, since `_bootstrap` needs i
 import sys
 import threading
 from collections.abc import Callable
+from typing import Any
 
 _KEPT = {
     "concurrent.futures.thread": "_threads_queues",
@@ -39,6 +41,11 @@ def forget_inherited() -> None:
     for loky in filter(None, map(sys.modules.get, _WITH_ONE_FOR_ALL)):
         _inherited.append(getattr(loky, "_executor", None))
         vars(loky)["_executor"] = None
+    server: Any = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
+    if server is not None:  # nobody's child here: to ask whether it runs is an error
+        preload = server._preload_modules
+        server.__init__()
+        server._preload_modules = preload
 
 
 def end_executors() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import importlib.util
+import multiprocessing
 import threading
 from concurrent.futures import Executor
 from pathlib import Path
@@ -51,6 +52,17 @@ def test_joblib_runs_in_a_forked_rank_though_the_launching_process_has_used_it(t
         print(work(0))
     """
     assert scripts.output(tmp_path, source) == "[[0, 1, 4, 9], [0, 1, 4, 9]]\n[0, 1, 4, 9]\n"
+
+
+def use_a_fork_server(rank: int) -> int:
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("forkserver")) as executor:
+        return executor.submit(abs, -3).result()
+
+
+def test_a_forked_rank_has_a_fork_server_of_multiprocessings_of_its_own() -> None:
+    assert use_a_fork_server(0) == 3
+    assert nbmp.launch(use_a_fork_server, (), 2, start_method="fork", timeout=SECONDS) == [3, 3]
+    assert use_a_fork_server(0) == 3
 
 
 def fail_at_the_end(rank: int) -> int:
